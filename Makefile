@@ -1,0 +1,72 @@
+# `make run` and `make test` do all their set-up themselves; `make` lists the rest.
+
+PYTHON ?= python3
+VENV   ?= .venv
+OUT    ?= results
+ARGS   ?=
+
+BIN   := $(VENV)/bin
+PEERS := $(VENV)-peers
+
+# Small matrices: one BLAS thread is the fastest.
+export OMP_NUM_THREADS ?= 1
+export OPENBLAS_NUM_THREADS ?= 1
+export MKL_NUM_THREADS ?= 1
+export PIP_DISABLE_PIP_VERSION_CHECK ?= 1
+
+.PHONY: help run test slow lint format types docs peers bench clean
+.DEFAULT_GOAL := help
+
+help:  ## list the targets
+	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## */  make \1\t/' | expand -t 16
+	@echo "Variables: PYTHON=$(PYTHON) VENV=$(VENV) OUT=$(OUT) ARGS=$(ARGS)"
+
+run: $(VENV)/.has-plot  ## reproduce the Rayleigh and Karcher experiments: a table and a figure in OUT
+	$(BIN)/geoduel reproduce rayleigh karcher --out $(OUT) $(ARGS)
+
+test: $(VENV)/.has-test  ## run the tests, doctests and examples of the docs
+	$(BIN)/python -m pytest $(ARGS)
+
+slow: $(VENV)/.has-test  ## run the full-size tests
+	$(BIN)/python -m pytest -m slow $(ARGS)
+
+lint: $(VENV)/.has-lint  ## check style
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+format: $(VENV)/.has-lint  ## mend style
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+types: $(VENV)/.has-lint $(VENV)/.has-test  ## check types
+	$(BIN)/pyright --pythonpath $(BIN)/python
+
+docs: $(VENV)/.has-docs  ## build the documentation in site/
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+
+peers: $(PEERS)/.has-test,bench  ## test the adapters with pymanopt, geomstats and geoopt together
+	$(PEERS)/bin/python -m pytest $(wildcard tests/manifolds/test_adapters.py) $(ARGS)
+
+bench: $(PEERS)/.has-test,bench  ## measure speed beside the peers
+	for script in benchmarks/[!_]*.py; do $(PEERS)/bin/python $$script || exit 1; done
+
+clean:  ## remove environments, caches and site/, but no results
+	rm -rf $(VENV) $(PEERS) build dist site .pytest_cache .ruff_cache
+	find src tests benchmarks -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true
+
+# A stamp for each set of extras: nothing is installed twice until the requirements change.
+$(VENV)/.has-%: pyproject.toml constraints.txt | $(VENV)/.made
+	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[$*]'
+	@touch $@
+
+$(PEERS)/.has-%: pyproject.toml constraints.txt constraints-peers.txt | $(PEERS)/.made
+	$(PEERS)/bin/python -m pip install --quiet -c constraints-peers.txt -e '.[$*]'
+	@touch $@
+
+%/.made:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "geoduel needs Python 3.11 or newer, found " + sys.version.split()[0] + "; name one with PYTHON=...")'
+	@echo "Setting up $* (the first time only)"
+	@$(PYTHON) -m venv $*
+	@touch $@
+
+.PRECIOUS: %/.made $(VENV)/.has-% $(PEERS)/.has-%
