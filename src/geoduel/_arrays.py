@@ -1,0 +1,133 @@
+"""The few array helpers every file shares. NumPy and torch run through one text.
+
+The geometric functions are called a hundred thousand times on single small points, so the
+helpers answer a plain float without building arrays around it.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, TypeAlias
+
+import numpy as np
+from array_api_compat import array_namespace, device, is_numpy_namespace, is_torch_array
+
+__all__ = [
+    "Array",
+    "at_zero",
+    "cos_sinc",
+    "cosh_sinhc",
+    "device",
+    "dot",
+    "eps",
+    "expand",
+    "namespace",
+    "normal",
+    "safe_sqrt",
+]
+
+Array: TypeAlias = Any
+"""A NumPy or torch array: the Array API has no common static type yet."""
+
+
+_FLOAT64 = np.dtype(np.float64)
+_NUMPY = frozenset({np.ndarray, np.float64, np.float32, float})
+
+
+def namespace(*arrays: Array) -> Any:
+    """Array namespace of the arguments; NumPy itself for NumPy arrays (it costs nothing)."""
+    if type(arrays[0]) in _NUMPY and (len(arrays) == 1 or type(arrays[1]) in _NUMPY):
+        return np
+    xp = array_namespace(*(a for a in arrays if not isinstance(a, float | int)))
+    return np if is_numpy_namespace(xp) else xp
+
+
+def eps(x: Array) -> float:
+    """Rounding unit of the array's dtype: the gap between 1 and the next number."""
+    return float(namespace(x).finfo(x.dtype).eps)
+
+
+def expand(a: Array, axes: int) -> Array:
+    """Append ``axes`` axes of length one, so that numbers scale points; plain floats stay."""
+    if isinstance(a, float) or axes == 0 or isinstance(a, int):
+        return a
+    return a[(...,) + (None,) * axes]
+
+
+def normal(rng: np.random.Generator, shape: tuple[int, ...], like: Array = None) -> Array:
+    """Draw standard Gaussian numbers of the dtype and on the device of ``like``.
+
+    Numbers for the CPU come from ``rng`` itself, so that NumPy and torch see the same run. For an
+    accelerator a generator is seeded from ``rng`` and the numbers are made where they are used.
+    """
+    if like is None or (isinstance(like, np.ndarray) and like.dtype == np.float64):
+        return rng.standard_normal(shape)
+    if isinstance(like, np.ndarray):
+        dtype = like.dtype if like.dtype == np.float32 else np.float64
+        return rng.standard_normal(shape, dtype=dtype).astype(like.dtype, copy=False)
+    where = device(like)
+    if is_torch_array(like) and where.type != "cpu":
+        import torch
+
+        generator = torch.Generator(device=where).manual_seed(int(rng.integers(2**63)))
+        return torch.randn(shape, generator=generator, dtype=like.dtype, device=where)
+    xp = namespace(like)
+    return xp.asarray(rng.standard_normal(shape), dtype=like.dtype, device=where)
+
+
+def dot(u: Array, v: Array) -> Array:
+    """Sum of the products over the last axis.
+
+    One pair of NumPy vectors gives a Python float, which scales an array twice as fast as a NumPy
+    number does; this is where a run on a small problem spends its time.
+    """
+    if type(u) is np.ndarray and u.dtype is _FLOAT64 and u.ndim == 1 and v.ndim == 1:
+        return float(u.dot(v))
+    return namespace(u, v).vecdot(u, v)
+
+
+def at_zero(t2: Array, a: Array, b: Array) -> Array:
+    """``a`` where ``t2`` is zero and ``b`` elsewhere."""
+    if isinstance(t2, float):
+        return b if t2 else a
+    return namespace(t2).where(t2 == 0, a, b)
+
+
+def safe_sqrt(a: Array) -> Array:
+    """Square root whose gradient at zero is zero instead of infinite."""
+    if isinstance(a, float):
+        return math.sqrt(a)
+    xp = namespace(a)
+    if xp is np:
+        return np.sqrt(a)
+    zero = a == 0
+    return xp.where(zero, xp.zeros_like(a), xp.sqrt(xp.where(zero, xp.ones_like(a), a)))
+
+
+def cos_sinc(t2: Array) -> tuple[Array, Array]:
+    """``cos t`` and ``sin(t) / t`` from ``t²``, smooth at zero."""
+    if isinstance(t2, float):
+        t = math.sqrt(t2)
+        return math.cos(t), (math.sin(t) / t if t > 0 else 1.0)
+    xp = namespace(t2)
+    zero = t2 == 0
+    t = xp.sqrt(xp.where(zero, xp.ones_like(t2), t2))
+    # The series carries the derivative where the quotient is 0/0.
+    return (
+        xp.where(zero, 1 - t2 / 2, xp.cos(t)),
+        xp.where(zero, 1 - t2 / 6, xp.sin(t) / t),
+    )
+
+
+def cosh_sinhc(t2: Array) -> tuple[Array, Array]:
+    """``cosh t`` and ``sinh(t) / t`` from ``t²``, smooth at zero."""
+    if isinstance(t2, float):
+        t = math.sqrt(t2)
+        return math.cosh(t), (math.sinh(t) / t if t > 0 else 1.0)
+    xp = namespace(t2)
+    zero = t2 == 0
+    t = xp.sqrt(xp.where(zero, xp.ones_like(t2), t2))
+    return (
+        xp.where(zero, 1 + t2 / 2, xp.cosh(t)),
+        xp.where(zero, 1 + t2 / 6, xp.sinh(t) / t),
+    )
