@@ -1,0 +1,13 @@
+"""Methods that see values or gradients: yardsticks for those that see duels alone.
+
+Each takes a problem (`geoduel.problems`) and returns a `Result` like `minimize` does, where
+``duels`` counts evaluations of the objective and of its gradient instead, and the history's
+``monitor`` holds the gap f - f* of the best point so far.
+"""
+
+from .frank_wolfe import frank_wolfe
+from .gradient_descent import rgd
+from .karcher_mean import KarcherMean, karcher_mean
+from .zo_rgd import zo_rgd
+
+__all__ = ["KarcherMean", "frank_wolfe", "karcher_mean", "rgd", "zo_rgd"]
