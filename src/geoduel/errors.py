@@ -19,6 +19,7 @@ __all__ = [
     "GeoduelError",
     "GeoduelWarning",
     "MissingExtraError",
+    "MissingOperationError",
     "NotOnManifoldError",
     "NotTangentError",
     "OracleError",
@@ -69,6 +70,10 @@ class BudgetExhaustedError(GeoduelError, RuntimeError):
 
 class MissingExtraError(GeoduelError, ImportError):
     """An optional package is needed and not installed; the message names the extra."""
+
+
+class MissingOperationError(GeoduelError, NotImplementedError):
+    """A manifold of another package lacks an operation; the message names both."""
 
 
 class GeoduelWarning(UserWarning):

@@ -1,0 +1,123 @@
+"""What the library itself costs: RDNGD per iteration, beside plain loops over pymanopt's manifolds.
+
+    python benchmarks/overhead.py [--check]
+
+An RDNGD iteration is 2 duels and 3 evaluations of f. Reported per iteration: in all, and without
+the user's function (an oracle that answers without looking). The plain loop is what one would write
+with pymanopt by hand: sample, normalise, two exps, two evaluations, a step, the incumbent.
+``--check`` exits with 1 if a number of the targets is missed.
+"""
+
+from __future__ import annotations
+
+# ruff: noqa: I001 - the threads must be set before NumPy loads
+import argparse
+import sys
+
+from _timing import describe_machine, least_times
+
+import numpy as np
+
+import geoduel as gd
+from geoduel.problems import Karcher, Rayleigh
+
+ITERATIONS = 300
+
+
+def rdngd(oracle, problem, x0, iterations=ITERATIONS):
+    return lambda: gd.minimize(
+        oracle,
+        problem.manifold,
+        x0,
+        method="rdngd",
+        iterations=iterations,
+        step_size=gd.cosine(1e-1, 1e-8),
+        radius=1e-6,
+        rng=0,
+    )
+
+
+def plain_loop(manifold, f, x0, iterations=ITERATIONS, radius=1e-6, step=1e-2):
+    """RDNGD written directly on a pymanopt manifold."""
+
+    def run():
+        np.random.seed(0)  # noqa: NPY002 - pymanopt draws from the global state
+        x = best = x0
+        f_best = f(best)
+        for _ in range(iterations):
+            u = manifold.random_tangent_vector(x)
+            u = u / manifold.norm(x, u)
+            h = np.sign(f(manifold.exp(x, radius * u)) - f(manifold.exp(x, -radius * u))) * u
+            x = manifold.exp(x, -step * h)
+            value = f(x)
+            if value < f_best:
+                best, f_best = x, value
+        return best
+
+    return run
+
+
+def blind(x, y):
+    """Answer without looking: what remains is the library."""
+    return -1
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--check", action="store_true", help="exit with 1 if a target is missed")
+    check = parser.parse_args().check
+    print(describe_machine())
+
+    rayleigh = Rayleigh.random(100, np.random.default_rng(0))
+    A = rayleigh.A
+
+    def f(x):
+        return -0.5 * float(x @ A @ x)
+
+    many = rayleigh.manifold.random_point(np.random.default_rng(1), (64,))
+    karcher = Karcher.random(10, rng=np.random.default_rng(0))
+
+    cases = {
+        "Rayleigh d=100, in all": rdngd(gd.from_objective(f), rayleigh, rayleigh.x0),
+        "Rayleigh d=100, without f": rdngd(blind, rayleigh, rayleigh.x0),
+        "Rayleigh d=100, 64 runs": rdngd(rayleigh.oracle(), rayleigh, many, 50),
+        "Karcher n=10, in all": rdngd(karcher.oracle(), karcher, karcher.x0, 20),
+        "f alone, Rayleigh": lambda: [f(rayleigh.x0) for _ in range(ITERATIONS)],
+        "f alone, Karcher": lambda: [karcher.objective(karcher.x0) for _ in range(20)],
+    }
+    per = {"Rayleigh d=100, 64 runs": 50 * 64, "Karcher n=10, in all": 20, "f alone, Karcher": 20}
+    try:
+        from pymanopt.manifolds import Sphere, SymmetricPositiveDefinite
+
+        cases["pymanopt loop, Rayleigh d=100"] = plain_loop(Sphere(100), f, rayleigh.x0)
+        cases["pymanopt loop, Karcher n=10"] = plain_loop(
+            SymmetricPositiveDefinite(10), karcher.objective, karcher.x0, 20
+        )
+        per["pymanopt loop, Karcher n=10"] = 20
+    except ImportError:
+        print("pymanopt is not installed: no plain loops")
+
+    seconds = least_times(cases, repeats=25)
+    times = {name: t / per.get(name, ITERATIONS) * 1e6 for name, t in seconds.items()}
+    for name, microseconds in times.items():
+        print(f"{name:32s} {microseconds:10.1f} us")
+
+    targets = {
+        "Rayleigh d=100, in all": 25.0,
+        "Rayleigh d=100, without f": 15.0,
+        "Rayleigh d=100, 64 runs": 8.0,
+        "Karcher n=10, in all": 2400.0,
+    }
+    failed = [name for name, target in targets.items() if times[name] > target]
+    for name, target in targets.items():
+        print(
+            f"{'missed' if name in failed else 'met':6s} {name}: {times[name]:.1f} of {target:g} us"
+        )
+    for name in ("Rayleigh d=100", "Karcher n=10"):
+        if (loop := times.get(f"pymanopt loop, {name}")) is not None:
+            print(f"{name}: {loop / times[f'{name}, in all']:.1f} times faster than the plain loop")
+    return int(check and bool(failed))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,103 @@
+"""Optimise on curved spaces when all you can get is "A is better than B".
+
+    import geoduel as gd
+
+    sphere = gd.Sphere(100)                                    # where the points live
+    oracle = gd.from_objective(lambda x: -0.5 * x @ A @ x)     # only duels leave it
+    result = gd.minimize(oracle, sphere, budget=10_000, rng=0)
+    result.x                                                   # best point
+"""
+
+from . import errors, theory
+from ._version import __version__
+from .algorithms import RDFW, RDNGD, RRDNGD, Method
+from .domains import (
+    Ball,
+    Box,
+    Domain,
+    Intersection,
+    L1Ball,
+    L2Ball,
+    ProbabilitySimplex,
+    SPDInterval,
+)
+from .manifolds import (
+    SPD,
+    Euclidean,
+    Grassmann,
+    Hyperbolic,
+    Manifold,
+    Power,
+    Product,
+    Rotations,
+    Simplex,
+    Sphere,
+    Stiefel,
+    Torus,
+    from_geomstats,
+    from_geoopt,
+    from_pymanopt,
+    to_pymanopt,
+)
+from .optimize import History, Progress, Result, minimize
+from .oracle import (
+    Counted,
+    Noisy,
+    Oracle,
+    Recorded,
+    Repeated,
+    Reversed,
+    from_objective,
+    from_preference,
+)
+from .schedules import Schedule, constant, cosine, geometric
+
+__all__ = [
+    "RDFW",
+    "RDNGD",
+    "RRDNGD",
+    "SPD",
+    "Ball",
+    "Box",
+    "Counted",
+    "Domain",
+    "Euclidean",
+    "Grassmann",
+    "History",
+    "Hyperbolic",
+    "Intersection",
+    "L1Ball",
+    "L2Ball",
+    "Manifold",
+    "Method",
+    "Noisy",
+    "Oracle",
+    "Power",
+    "ProbabilitySimplex",
+    "Product",
+    "Progress",
+    "Recorded",
+    "Repeated",
+    "Result",
+    "Reversed",
+    "Rotations",
+    "SPDInterval",
+    "Schedule",
+    "Simplex",
+    "Sphere",
+    "Stiefel",
+    "Torus",
+    "__version__",
+    "constant",
+    "cosine",
+    "errors",
+    "from_geomstats",
+    "from_geoopt",
+    "from_objective",
+    "from_preference",
+    "from_pymanopt",
+    "geometric",
+    "minimize",
+    "theory",
+    "to_pymanopt",
+]

@@ -1,0 +1,70 @@
+"""What a method is: settings that are frozen, a state that is a tuple, and a step that asks.
+
+A method holds no function, no clock and no loop. Its step yields the pairs it wants compared and is
+sent the answers, so a function, a person and a batch on an accelerator drive one text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from typing import Any, Protocol
+
+import numpy as np
+
+from .._arrays import Array, eps, expand, namespace
+from ..manifolds.base import Manifold
+
+__all__ = ["Method", "State", "default_radius", "pick"]
+
+
+class State(Protocol):
+    """The least a method's state holds; each method's file adds what it needs."""
+
+    @property
+    def point(self) -> Array:
+        """The current iterate."""
+
+    @property
+    def best(self) -> Array:
+        """The point the method would return now."""
+
+
+class Method(Protocol):
+    """The interface of a method; see `geoduel.algorithms.rdngd` for the model."""
+
+    def plan(
+        self, manifold: Manifold, x0: Array, *, iterations: int | None, budget: int | None
+    ) -> tuple[Method, int | None]:
+        """Settle what depends on the length of the run.
+
+        Returns the method with its schedules bound and its defaults filled in, and the number of
+        iterations it will make (None if only the budget limits it).
+        """
+        ...
+
+    def start(self, manifold: Manifold, x0: Array, rng: np.random.Generator) -> Any:
+        """Return the state before the first iteration."""
+        ...
+
+    def step(
+        self, manifold: Manifold, state: Any, rng: np.random.Generator
+    ) -> Generator[tuple[Array, Array], Any, Any]:
+        """One iteration: yield pairs, be sent answers, return the next state."""
+        ...
+
+
+def pick(condition: Any, a: Array, b: Array, manifold: Manifold) -> Array:
+    """``a`` where the condition holds and ``b`` elsewhere, problem by problem."""
+    if isinstance(condition, bool):
+        return a if condition else b
+    return namespace(a, b).where(expand(condition, len(manifold.point_shape)), a, b)
+
+
+def default_radius(manifold: Manifold, x: Array) -> float:
+    """Perturbation radius that the dtype resolves.
+
+    A duel is decided by a difference of f of about 2 ν |grad f|, which must exceed the rounding of
+    f, a few units ε of its size. The power 0.4 leaves ν well above √ε, where a gap of ν² would
+    drown, and small against the manifold: 5e-7 of its typical distance in float64, 2e-3 in float32.
+    """
+    return eps(x) ** 0.4 * manifold.typical_dist

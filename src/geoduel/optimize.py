@@ -1,0 +1,440 @@
+"""`minimize`: the loop between a method and an oracle, and the `Result` it returns."""
+
+from __future__ import annotations
+
+import math
+import time
+import warnings
+from collections.abc import Callable, Generator, Iterator
+from concurrent.futures import Executor
+from contextlib import contextmanager
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, Literal, cast
+
+import numpy as np
+
+from ._arrays import Array, namespace
+from ._linalg import stop
+from ._check import one_of, positive_int
+from .algorithms import METHODS, RDNGD, Method, State
+from .domains import Domain
+from .errors import (
+    ArgumentError,
+    BudgetExhaustedError,
+    MissingExtraError,
+    OracleError,
+    TiesWarning,
+)
+from .manifolds.base import Manifold
+from .oracle import Oracle, answers
+
+__all__ = ["Callback", "History", "Progress", "Result", "minimize"]
+
+TIES_WORTH_A_WARNING = 0.05
+TIES_IN_A_ROW = 200
+RECORDS = 1000
+
+
+@dataclass
+class History:
+    """What a run recorded, thinned so that it never grows beyond a few thousand entries.
+
+    Attributes
+    ----------
+    iteration, duels : list of int
+        Iterations finished and duels asked (of one problem) at each record.
+    seconds : list of float
+        Wall-clock time since the start of the run.
+    monitor : list
+        What ``monitor(x)`` returned at each record; empty without a monitor.
+    """
+
+    iteration: list[int] = field(default_factory=list)
+    duels: list[int] = field(default_factory=list)
+    seconds: list[float] = field(default_factory=list)
+    monitor: list[Any] = field(default_factory=list)
+
+    def at(self, iteration: int) -> int:
+        """Index of the last record at or before the iteration."""
+        return max(i for i, k in enumerate(self.iteration) if k <= iteration)
+
+
+@dataclass(frozen=True)
+class Progress:
+    """What a callback sees after an iteration.
+
+    Attributes
+    ----------
+    x : array
+        The point the run would return now.
+    point : array
+        The current iterate.
+    iteration, duels, ties : int
+        Iterations finished; duels asked so far and ties among them.
+    seconds : float
+        Since the start of the run.
+    state : State
+        The method's own state.
+    """
+
+    x: Array
+    point: Array
+    iteration: int
+    duels: int
+    ties: int
+    seconds: float
+    state: State
+
+
+Callback = Callable[[Progress], Any]
+
+
+@dataclass(frozen=True, repr=False)
+class Result:
+    """What a run found.
+
+    Attributes
+    ----------
+    x : array of shape (..., *point_shape)
+        Best point: what the method returns.
+    x_last : array of shape (..., *point_shape)
+        Last iterate.
+    iterations : int
+        Iterations finished.
+    duels : int
+        Duels asked, ties included. Of each problem, where leading axes hold several.
+    ties : int
+        Duels answered with a tie, over all problems.
+    stop_reason : str
+        "iterations", "budget", "callback", "interrupted", or the method's own words.
+    seconds : float
+        Wall-clock time.
+    history : History
+        Records along the way.
+    """
+
+    x: Array
+    x_last: Array
+    iterations: int
+    duels: int
+    ties: int
+    stop_reason: str
+    seconds: float
+    history: History = field(repr=False)
+
+    def __repr__(self) -> str:
+        shape = tuple(self.x.shape)
+        return (
+            f"Result(x=array of shape {shape}, iterations={self.iterations}, duels={self.duels}, "
+            f"ties={self.ties}, stop_reason={self.stop_reason!r}, seconds={self.seconds:.3g})"
+        )
+
+
+def minimize(
+    oracle: Oracle,
+    manifold: Manifold,
+    x0: Array | None = None,
+    *,
+    method: str | Method = "auto",
+    domain: Domain | None = None,
+    budget: int | None = None,
+    iterations: int | None = None,
+    rng: np.random.Generator | int | None = None,
+    callback: Callback | None = None,
+    progress: bool = False,
+    monitor: Callable[[Array], Any] | None = None,
+    executor: Executor | None = None,
+    ties: Literal["skip", "paper"] = "skip",
+    **options: Any,
+) -> Result:
+    """Minimise over a manifold what only duels can tell.
+
+    Parameters
+    ----------
+    oracle : callable
+        ``oracle(x, y)`` answers +1 if y is preferred, -1 if x is preferred, 0 for a tie; see
+        `geoduel.from_objective` and `geoduel.from_preference`.
+    manifold : Manifold
+        Where the points live.
+    x0 : array of shape (..., *point_shape), optional
+        Start; a random point if left out. Leading axes are independent problems, run in lock step
+        (the oracle should then be vectorized).
+    method : str or method
+        "rdngd", "rrdngd", "rdfw", or an instance such as ``RDNGD(batch=10)``. "auto" is RDNGD with
+        a cosine step from the manifold's typical distance, which needs no settings.
+    domain : Domain, optional
+        Feasible set.
+    budget : int, optional
+        Most duels allowed, of each problem.
+    iterations : int, optional
+        Most iterations allowed.
+    rng : int or numpy.random.Generator, optional
+        Seed or generator. The same seed gives the same run.
+    callback : callable, optional
+        ``callback(progress)`` after each iteration; True stops the run.
+    progress : bool
+        Show a progress bar on standard error.
+    monitor : callable, optional
+        ``monitor(x)`` of the best point, evaluated outside the method and only recorded.
+    executor : concurrent.futures.Executor, optional
+        Runs the duels of a batch at once, for oracles that take one pair at a time.
+    ties : {"skip", "paper"}
+        A tie moves nothing ("skip"), or counts as -1 as in the paper, for reproductions.
+    **options
+        Settings of the method, when it is given by name.
+
+    Returns
+    -------
+    Result
+        Also after Ctrl-C, with what was found so far.
+
+    Raises
+    ------
+    ArgumentError
+        For a wrong argument; the message names it.
+    NotOnManifoldError
+        If ``x0`` is not on the manifold.
+    OracleError
+        If the oracle fails; its ``result`` attribute holds what was found so far.
+
+    Warns
+    -----
+    TiesWarning
+        If more than 5 % of the duels were ties.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import geoduel as gd
+    >>> A = np.diag([1.0, 2.0, 3.0])
+    >>> oracle = gd.from_objective(lambda x: -0.5 * x @ A @ x)  # only duels leave it
+    >>> result = gd.minimize(oracle, gd.Sphere(3), budget=2000, rng=0)
+    >>> abs(result.x).round(3)
+    array([0., 0., 1.])
+    """
+    rng = _generator(rng)
+    for name, limit in {"budget": budget, "iterations": iterations}.items():
+        if limit is not None:
+            positive_int(limit, name)
+    one_of(ties, "ties", ("skip", "paper"))
+    if not callable(oracle):
+        raise ArgumentError(f"oracle must be callable, oracle(x, y) -> answer; got {oracle!r:.80}")
+    if not isinstance(manifold, Manifold):
+        raise ArgumentError(f"manifold must be a Manifold such as Sphere(3), got {manifold!r:.80}")
+    chosen = _method(method, domain, options)
+    x0 = _start(manifold, x0, domain, rng)
+    chosen, iterations = chosen.plan(manifold, x0, iterations=iterations, budget=budget)
+    if iterations is None and budget is None:
+        raise ArgumentError("give iterations= or budget=: a run needs a limit")
+
+    run = _Run(
+        oracle, manifold, chosen, rng, x0, iterations, budget, executor, monitor, callback, ties
+    )
+    with _progress_bar(progress, iterations, budget) as run.show:
+        run.loop()
+    result = run.result()
+    asked = result.duels * run.problems
+    if result.ties > TIES_WORTH_A_WARNING * asked:
+        warnings.warn(
+            f"{result.ties} of {asked} duels were ties, which tell nothing: the radius may be below "
+            "what the objective resolves (try a larger radius=), or the run has converged",
+            TiesWarning,
+            stacklevel=2,
+        )
+    return result
+
+
+@dataclass
+class _Run:
+    """One run: the loop, its clock, its counts and its records."""
+
+    oracle: Oracle
+    manifold: Manifold
+    method: Method
+    rng: np.random.Generator
+    x0: Array
+    iterations: int | None
+    budget: int | None
+    executor: Executor | None
+    monitor: Callable[[Array], Any] | None
+    callback: Callback | None
+    tie_rule: str
+    show: Callable[[int, int], None] | None = None
+
+    def __post_init__(self) -> None:
+        self.axes = len(self.manifold.point_shape)
+        self.problems = math.prod(self.x0.shape[: self.x0.ndim - self.axes])
+        self.most_iterations = math.inf if self.iterations is None else self.iterations
+        self.most_duels = math.inf if self.budget is None else self.budget
+        self.iteration = self.duels = self.ties = self.ties_in_a_row = 0
+        self.history = History()
+        self.stride = 1 if self.iterations is None else _nice(self.iterations / RECORDS)
+        self.stop_reason = "iterations"
+        self.began = time.perf_counter()
+        self.state: State = self.method.start(self.manifold, self.x0, self.rng)
+
+    def loop(self) -> None:
+        """Put the method's questions to the oracle until one side has no more to say."""
+        questions = self.questions()
+        try:
+            x, y = next(questions)
+            while True:
+                x, y = questions.send(self.ask(x, y))
+        except StopIteration:
+            pass
+        except BudgetExhaustedError:
+            self.stop_reason = "budget"
+        except KeyboardInterrupt:
+            self.stop_reason = "interrupted"
+        except OracleError as error:
+            self.stop_reason = "oracle error"
+            error.result = self.result()
+            raise
+
+    def questions(self) -> Generator[tuple[Array, Array], Any, None]:
+        """All pairs of the run; `state` is always that of the last finished iteration."""
+        self.record()
+        while self.iteration < self.most_iterations:
+            self.state = yield from self.method.step(self.manifold, self.state, self.rng)
+            self.iteration += 1
+            if self.iteration % self.stride == 0:
+                self.record()
+            if self.callback is not None and self.callback(self.progress()):
+                self.stop_reason = "callback"
+                return
+            if self.ties_in_a_row >= TIES_IN_A_ROW:
+                self.stop_reason = "ties"
+                return
+
+    def ask(self, x: Array, y: Array) -> Any:
+        """Put the pairs to the oracle, within the budget, and count."""
+        lead = x.ndim - self.axes
+        batch = math.prod(x.shape[:lead]) // self.problems if lead else 1
+        if self.duels + batch > self.most_duels:
+            raise BudgetExhaustedError
+        answer = answers(self.oracle, x, y, self.axes, self.executor)
+        self.duels += batch
+        if isinstance(answer, int):
+            tied, ties = answer == 0, int(answer == 0)
+        else:
+            tied = answer == 0
+            ties = int(namespace(answer).count_nonzero(tied))
+        if not ties:
+            self.ties_in_a_row = 0
+            return answer
+        self.ties += ties
+        if self.tie_rule == "paper":  # Q is -1 unless f(x) > f(y)
+            return (
+                -1 if isinstance(answer, int) else answer - namespace(x).astype(tied, answer.dtype)
+            )
+        self.ties_in_a_row = self.ties_in_a_row + batch if ties == batch * self.problems else 0
+        return answer
+
+    def record(self) -> None:
+        """Append to the history, and thin it by half when it has grown long."""
+        h = self.history
+        if h.iteration and h.iteration[-1] == self.iteration:
+            return
+        h.iteration.append(self.iteration)
+        h.duels.append(self.duels)
+        h.seconds.append(time.perf_counter() - self.began)
+        if self.monitor is not None:
+            h.monitor.append(self.monitor(self.state.best))
+        if len(h.iteration) > 2 * RECORDS:
+            for column in (h.iteration, h.duels, h.seconds, h.monitor):
+                del column[1::2]
+            self.stride *= 2
+        if self.show is not None:
+            self.show(self.iteration, self.duels)
+
+    def progress(self) -> Progress:
+        seconds = time.perf_counter() - self.began
+        return Progress(
+            self.state.best,
+            self.state.point,
+            self.iteration,
+            self.duels,
+            self.ties,
+            seconds,
+            self.state,
+        )
+
+    def result(self) -> Result:
+        self.record()
+        return Result(
+            self.state.best,
+            self.state.point,
+            self.iteration,
+            self.duels,
+            self.ties,
+            self.stop_reason,
+            time.perf_counter() - self.began,
+            self.history,
+        )
+
+
+def _method(method: str | Method, domain: Domain | None, options: dict[str, Any]) -> Method:
+    if not isinstance(method, str):
+        if options:
+            raise ArgumentError(
+                f"options {sorted(options)} go with a method given by name, not with {method!r}"
+            )
+        return method if domain is None else replace(cast(Any, method), domain=domain)
+    known = {"auto": RDNGD, **METHODS}
+    one_of(method, "method", tuple(known))
+    names = [f.name for f in fields(known[method]) if f.repr]
+    for name in options:
+        if name not in names:
+            raise ArgumentError(
+                f"method {method!r} has no option {name!r}; it takes {', '.join(names)}"
+            )
+    return known[method](domain=domain, **options)
+
+
+def _start(
+    manifold: Manifold, x0: Array | None, domain: Domain | None, rng: np.random.Generator
+) -> Array:
+    if x0 is None:
+        x0 = manifold.random_point(rng)
+        return x0 if domain is None else domain.project(x0)
+    manifold.check_point(x0, "x0")
+    x0 = manifold.to_manifold(stop(x0))
+    if domain is not None and not bool(namespace(x0).all(domain.contains(x0))):
+        raise ArgumentError(f"x0 is not in the domain {domain}; domain.project(x0) is")
+    return x0
+
+
+def _generator(rng: np.random.Generator | int | None) -> np.random.Generator:
+    if isinstance(rng, np.random.Generator):
+        return rng
+    if rng is None or (isinstance(rng, int | np.integer) and rng >= 0):
+        return np.random.default_rng(rng)
+    raise ArgumentError(f"rng must be an int >= 0, a numpy.random.Generator or None, got {rng!r}")
+
+
+def _nice(value: float) -> int:
+    """Smallest of 1, 2, 5, 10, 20, 50, ... at or above the value."""
+    step = 10 ** max(0, math.floor(math.log10(value)))
+    return next(m * step for m in (1, 2, 5, 10) if m * step >= value)
+
+
+@contextmanager
+def _progress_bar(
+    wanted: bool, iterations: int | None, budget: int | None
+) -> Iterator[Callable[[int, int], None] | None]:
+    if not wanted:
+        yield None
+        return
+    try:
+        from rich.console import Console
+        from rich.progress import Progress as Bar
+    except ImportError:
+        raise MissingExtraError("progress=True needs rich: pip install rich") from None
+    with Bar(console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("duels", total=iterations if iterations is not None else budget)
+
+        def show(iteration: int, duels: int) -> None:
+            done = iteration if iterations is not None else duels
+            bar.update(task, completed=done, description=f"{duels:,} duels")
+
+        yield show

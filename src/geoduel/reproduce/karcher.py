@@ -1,0 +1,54 @@
+"""Karcher mean of SPD matrices, free and on an interval (second and third experiments)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..baselines import zo_rgd
+from ..problems import Karcher
+from ..schedules import constant, cosine
+from .experiment import Experiment, Line
+from .rayleigh import duelled
+
+__all__ = ["KARCHER", "frank_wolfe_batch"]
+
+RADIUS = 1e-8
+
+
+def problem(size: int, seed: int) -> Karcher:
+    """M = 50 matrices of condition 1e6 with uniform eigenvalues; start: the arithmetic mean."""
+    return Karcher.random(size, m=50, condition=1e6, rng=np.random.default_rng([seed, size]))
+
+
+def frank_wolfe_batch(k: int) -> int:
+    """M_k = ceil((k+1)/500), the paper's batch."""
+    return -(-(k + 1) // 500)
+
+
+def lines(size: int, quick: bool) -> list[Line]:
+    """RDNGD, RRDNGD with a practical phase length, RDFW on the interval, and ZO-RGD."""
+    T = 500 if quick else 5_000
+    phase = 20 * size  # the theorem's phase length is in the hundreds of thousands
+    return [
+        duelled("RDNGD constant", "rdngd", T, step_size=constant(1e-2), radius=RADIUS),
+        duelled("RDNGD cosine", "rdngd", T, step_size=cosine(1e-1, 1e-6), radius=RADIUS),
+        duelled("RRDNGD", "rrdngd", T, phase_length=phase, step_size=0.5, radius=RADIUS),
+        duelled("RDFW on [H, A]", "rdfw", T, batch=frank_wolfe_batch, radius=RADIUS),
+        Line(
+            "ZO-RGD",
+            lambda p, rng: (
+                zo_rgd(
+                    p,
+                    iterations=T,
+                    smoothing=1e-6,
+                    step_size=1 / (20 * size * p.smoothness),
+                    rng=rng,
+                ).history
+            ),
+            {"iterations": T, "smoothing": 1e-6, "step_size": "1/(20nL)"},
+            sees="values",
+        ),
+    ]
+
+
+KARCHER = Experiment("karcher", "Karcher mean of 50 SPD matrices", (5, 10), "n", problem, lines)

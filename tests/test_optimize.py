@@ -1,0 +1,228 @@
+"""`minimize`: limits, callbacks, history, interruption, failing oracles; nothing found is lost."""
+
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+
+import geoduel as gd
+from geoduel.errors import ArgumentError, MissingExtraError, NotOnManifoldError, OracleError
+
+A = np.diag([1.0, 2.0, 5.0])
+SPHERE = gd.Sphere(3)
+START = np.array([0.6, 0.8, 0.0])
+
+
+def rayleigh(x):
+    return -0.5 * float(x @ A @ x)
+
+
+def run(f=rayleigh, oracle=None, manifold=SPHERE, x0=START, **options):
+    options = {"iterations": 200, "rng": 0} | options
+    return gd.minimize(oracle or gd.from_objective(f), manifold, x0, **options)
+
+
+def test_without_settings_it_finds_the_leading_eigenvector():
+    result = run(iterations=None, budget=2000)
+    assert abs(result.x[2]) > 0.999
+    assert result.duels <= 2000
+
+
+def test_without_a_start_it_takes_a_random_point():
+    assert abs(run(x0=None, iterations=1000).x[2]) > 0.99
+
+
+def test_callback_stops_and_sees_what_the_run_would_return():
+    seen = []
+
+    def callback(p):
+        seen.append(p)
+        return p.iteration == 7
+
+    result = run(callback=callback)
+    assert result.stop_reason == "callback"
+    assert result.iterations == 7 == len(seen)
+    assert np.array_equal(seen[-1].x, result.x)
+    assert [p.duels for p in seen] == [2 * k for k in range(1, 8)]
+
+
+def test_stop_reasons():
+    assert run().stop_reason == "iterations"
+    assert run(budget=11).stop_reason == "budget"
+    result = run(budget=11)
+    assert result.iterations == 5  # the sixth needs two duels, and one was left
+    assert result.duels == 11
+
+
+def test_a_counted_oracle_stops_the_run_without_losing_it():
+    result = run(oracle=gd.Counted(gd.from_objective(rayleigh), budget=101))
+    assert result.stop_reason == "budget"
+    assert result.iterations == 50
+    assert result.duels == 101  # the last iteration was cut between its two duels
+
+
+def test_history_is_thinned_and_ends_with_the_end():
+    result = run(iterations=12_345, monitor=rayleigh)
+    h = result.history
+    assert len(h.iteration) == len(h.duels) == len(h.seconds) == len(h.monitor) < 2100
+    assert h.iteration[0] == 0
+    assert h.iteration[-1] == 12_345
+    assert h.duels == [2 * k for k in h.iteration]
+    assert h.monitor[-1] == rayleigh(result.x)
+    assert h.seconds == sorted(h.seconds)
+    assert h.iteration[h.at(5000)] == 5000  # round numbers are among the records
+
+
+def test_history_without_a_known_end_stays_bounded():
+    with pytest.warns(gd.errors.TiesWarning):  # every other duel is of a point with itself
+        result = run(lambda x: x[0], iterations=None, budget=10**6, method=Endless())
+    assert result.ties < 7001
+    assert result.iterations == 7001
+    assert len(result.history.iteration) <= 2001
+    assert result.history.iteration[-1] == 7001
+
+
+class Endless:
+    """A method without a plan, which stops its run by running out of budget."""
+
+    def plan(self, manifold, x0, *, iterations, budget):
+        return self, None
+
+    def start(self, manifold, x0, rng):
+        return gd.algorithms.rdngd.RDNGDState(0, x0, x0)
+
+    def step(self, manifold, state, rng):
+        if state.k > 7000:
+            raise gd.errors.BudgetExhaustedError
+        yield state.point, state.best
+        return state._replace(k=state.k + 1, best=state.point * (1 - 2 * (state.k % 2)))
+
+
+def test_interruption_returns_what_was_found():
+    calls = 0
+
+    def impatient(x):
+        nonlocal calls
+        calls += 1
+        if calls > 300:
+            raise KeyboardInterrupt
+        return rayleigh(x)
+
+    result = run(impatient, iterations=10_000)
+    assert result.stop_reason == "interrupted"
+    assert 90 < result.iterations < 110  # three values an iteration
+    assert rayleigh(result.x) < rayleigh(START)
+
+
+@pytest.mark.parametrize("wrong", [float("nan"), "a", None])
+def test_a_failing_objective_keeps_what_was_found(wrong):
+    calls = 0
+
+    def broken(x):
+        nonlocal calls
+        calls += 1
+        return rayleigh(x) if calls <= 100 else wrong
+
+    with pytest.raises(OracleError) as caught:
+        run(broken)
+    assert caught.value.result.iterations > 30
+    assert rayleigh(caught.value.result.x) < rayleigh(START)
+
+
+def test_an_objective_that_raises_is_the_cause():
+    def broken(x):
+        raise ZeroDivisionError("inside")
+
+    with pytest.raises(OracleError) as caught:
+        run(broken)
+    assert isinstance(caught.value.__cause__, ZeroDivisionError)
+    np.testing.assert_allclose(caught.value.result.x, START, rtol=1e-15)
+
+
+@pytest.mark.parametrize("answer", [2, 0.5, float("nan"), None, "a", np.array([1, 1])])
+def test_an_answer_outside_the_protocol_is_refused(answer):
+    with pytest.raises(OracleError):
+        run(oracle=lambda x, y: answer)
+
+
+def test_executor_gives_the_same_run():
+    options = {"method": "rdngd", "batch": 8, "iterations": 50}
+    with ThreadPoolExecutor(2) as pool:
+        a = run(executor=pool, **options)
+    b = run(**options)
+    assert np.array_equal(a.x, b.x)
+
+
+def test_vectorized_objective_gives_the_same_run():
+    batched = gd.from_objective(lambda x: -0.5 * np.sum((x @ A) * x, axis=-1), vectorized=True)
+    options = {"method": "rdngd", "batch": 8, "iterations": 50}
+    np.testing.assert_allclose(run(oracle=batched, **options).x, run(**options).x, atol=1e-9)
+
+
+def test_inputs_are_not_written_to():
+    x0 = START.copy()
+    x0.flags.writeable = False
+    run(x0=x0)
+    assert np.array_equal(x0, START)
+
+
+def test_the_start_is_returned_when_nothing_beats_it():
+    """At an exact optimum both ends of every duel tie, so that nothing moves and the run ends."""
+    with pytest.warns(gd.errors.TiesWarning):
+        result = run(x0=np.array([0.0, 0.0, 1.0]))
+    assert result.x[2] == 1.0
+    assert result.stop_reason == "ties"
+
+
+def test_a_start_off_the_manifold_by_rounding_is_mended():
+    x0 = START * (1 + 1e-10)
+    assert abs(np.linalg.norm(run(x0=x0, iterations=1).x) - 1) < 1e-15
+
+
+def test_settings_may_come_as_an_instance():
+    method = gd.RDNGD(step_size=gd.cosine(0.5, 1e-6), batch=2)
+    a = run(method=method)
+    b = run(method="rdngd", step_size=gd.cosine(0.5, 1e-6), batch=2)
+    assert np.array_equal(a.x, b.x)
+    assert method.radius is None  # settings are not changed by a run
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "words"),
+    [
+        ({"x0": np.ones(3)}, NotOnManifoldError, r"x0 is not on Sphere\(3\)"),
+        ({"oracle": 7}, ArgumentError, "oracle must be callable"),
+        ({"manifold": 3}, ArgumentError, "manifold must be a Manifold"),
+        ({"method": "newton"}, ArgumentError, "method must be one of"),
+        ({"rng": -1}, ArgumentError, "rng must be"),
+        ({"rng": 1.5}, ArgumentError, "rng must be"),
+        ({"budget": 2.5}, ArgumentError, "budget must be"),
+        ({"method": gd.RDNGD(), "batch": 3}, ArgumentError, "go with a method given by name"),
+        (
+            {"domain": gd.Ball(SPHERE, np.array([0.0, 0.0, 1.0]), 0.1)},
+            ArgumentError,
+            "x0 is not in the domain",
+        ),
+    ],
+)
+def test_bad_input_is_named(options, error, words):
+    with pytest.raises(error, match=words):
+        run(**options)
+
+
+def test_progress_writes_to_standard_error(capsys):
+    pytest.importorskip("rich")
+    run(progress=True)
+    assert capsys.readouterr().out == ""
+
+
+def test_progress_without_rich_names_what_is_missing(monkeypatch):
+    monkeypatch.setitem(__import__("sys").modules, "rich.console", None)
+    with pytest.raises(MissingExtraError, match="rich"):
+        run(progress=True)
+
+
+def test_repr_is_one_line():
+    text = repr(run())
+    assert "\n" not in text
+    assert "duels=400" in text
