@@ -47,7 +47,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         0; 2 for bad input; 130 after Ctrl-C; 1 where something else failed.
     """
     try:
-        code = app(args=None if argv is None else list(argv), standalone_mode=False)
+        arguments = None if argv is None else list(argv)
+        code = app(args=arguments, prog_name="geoduel", standalone_mode=False)
     except (KeyboardInterrupt, typer.Abort):
         print("geoduel: interrupted", file=sys.stderr)
         return 130
@@ -58,7 +59,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         if usage_message is None and not isinstance(error, GeoduelError | OSError):
             raise
         message = usage_message() if usage_message else str(error)
-        print(f"geoduel: {' '.join(message.split())}", file=sys.stderr)
+        if message:  # without arguments the help has said it all
+            print(f"geoduel: {' '.join(message.split())}", file=sys.stderr)
         return 2
     return code if isinstance(code, int) else 0
 
@@ -113,7 +115,7 @@ def reproduce(
     experiments: Annotated[
         list[str], typer.Argument(help=f"Any of: {', '.join(EXPERIMENTS)}; or all.")
     ],
-    quick: Annotated[bool, typer.Option(help="A tenth of the iterations.")] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="A tenth of the iterations.")] = False,
     seeds: Annotated[int, typer.Option(min=1, help="Seeds 0, 1, ... of each line.")] = 3,
     sizes: Annotated[
         str, typer.Option(help="first: the paper's first size; all: all of them.")
@@ -195,7 +197,10 @@ def _save(runs: Sequence[Run], out: Path) -> list[Path]:
 
 
 def _table(rows: Sequence[dict[str, object]]) -> Table:
-    table = Table(title="Gap f - f* to the optimum, median over seeds", title_justify="left")
+    table = Table(
+        title="Gap f - f* to the optimum after a share of the iterations, median over seeds",
+        title_justify="left",
+    )
     gaps = [name for name in rows[0] if str(name).startswith("at ")]
     for name, justify in [("experiment", "left"), ("method", "left"), ("duels", "right")]:
         table.add_column(name, justify=justify)  # type: ignore[arg-type]

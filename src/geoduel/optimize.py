@@ -14,8 +14,8 @@ from typing import Any, Literal, cast
 import numpy as np
 
 from ._arrays import Array, namespace
-from ._linalg import stop
 from ._check import one_of, positive_int
+from ._linalg import stop
 from .algorithms import METHODS, RDNGD, Method, State
 from .domains import Domain
 from .errors import (
@@ -236,8 +236,8 @@ def minimize(
     asked = result.duels * run.problems
     if result.ties > TIES_WORTH_A_WARNING * asked:
         warnings.warn(
-            f"{result.ties} of {asked} duels were ties, which tell nothing: the radius may be below "
-            "what the objective resolves (try a larger radius=), or the run has converged",
+            f"{result.ties} of {asked} duels were ties, which tell nothing: the radius may be "
+            "below what the objective resolves (try a larger radius=), or the run has converged",
             TiesWarning,
             stacklevel=2,
         )

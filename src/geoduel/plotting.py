@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 __all__ = ["convergence_figure"]
 
+LABELS = {"duels": "duels (values of f for ZO-RGD)", "iteration": "iterations"}
 # Colours that stay apart for colour-blind readers and in grey (Okabe and Ito).
 COLOURS = ["#D55E00", "#0072B2", "#009E73", "#CC79A7", "#E69F00", "#56B4E9"]
 
@@ -54,7 +55,7 @@ def convergence_figure(runs: Sequence[Run], titles: dict[str, str], path: Path) 
             for colour, label in zip(COLOURS, dict.fromkeys(r.label for r in group), strict=False):
                 _band(axis, [r for r in group if r.label == label], what, colour)
             axis.set_yscale("log")
-            axis.set_xlabel({"duels": "duels (values of f for ZO-RGD)", "iteration": "iterations"}.get(what, what))
+            axis.set_xlabel(LABELS.get(what, what))
             axis.grid(alpha=0.25)
             axis.spines[["top", "right"]].set_visible(False)
         line[0].set_ylabel("f(x) - f*")
