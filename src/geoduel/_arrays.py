@@ -36,12 +36,21 @@ _FLOAT64, _NDARRAY = np.dtype(np.float64), np.ndarray
 _NUMPY = frozenset({np.ndarray, np.float64, np.float32, float})
 
 
+_SPACES: dict[type, Any] = {}  # looking a namespace up takes longer than many an operation
+
+
 def namespace(*arrays: Array) -> Any:
     """Array namespace of the arguments; NumPy itself for NumPy arrays (it costs nothing)."""
-    if type(arrays[0]) in _NUMPY and (len(arrays) == 1 or type(arrays[1]) in _NUMPY):
+    kind = type(arrays[0])
+    if kind in _NUMPY and (len(arrays) == 1 or type(arrays[1]) in _NUMPY):
         return np
+    if kind in _SPACES and all(type(a) is kind for a in arrays):
+        return _SPACES[kind]
     xp = array_namespace(*(a for a in arrays if not isinstance(a, float | int)))
-    return np if is_numpy_namespace(xp) else xp
+    xp = np if is_numpy_namespace(xp) else xp
+    if is_torch_array(arrays[0]):  # other types may serve several namespaces
+        _SPACES[kind] = xp
+    return xp
 
 
 def eps(x: Array) -> float:

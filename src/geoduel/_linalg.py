@@ -1,0 +1,253 @@
+"""Factorisations of small matrices and of stacks of them.
+
+On one small matrix NumPy's checks cost several times the arithmetic. A single NumPy matrix
+therefore goes straight to LAPACK; stacks, torch and other arrays go to their own namespace.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from functools import cache
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ._arrays import Array, device, eps, expand, namespace
+from .errors import NotOnManifoldError
+
+__all__ = [
+    "cholesky",
+    "congruence",
+    "eigh",
+    "eigh_positive",
+    "eigvalsh",
+    "factor",
+    "identity",
+    "matmul",
+    "positive",
+    "stop",
+    "svd",
+    "svdvals",
+    "tracked",
+]
+
+
+class _Lapack(NamedTuple):
+    potrf: Callable[..., Any]
+    trtri: Callable[..., Any]
+    syevd: Callable[..., Any]
+    gesdd: Callable[..., Any]
+
+
+def _lapack(a: Array) -> _Lapack | None:
+    """Routines for one NumPy matrix; None for all else."""
+    return _routines(a.dtype) if type(a) is np.ndarray and a.ndim == 2 else None
+
+
+@cache
+def _routines(dtype: Any) -> _Lapack | None:
+    if dtype not in (np.float64, np.float32):
+        return None
+    from scipy.linalg import get_lapack_funcs  # imported here: it takes a tenth of a second
+
+    return _Lapack(*get_lapack_funcs(_Lapack._fields, dtype=dtype))
+
+
+def tracked(*arrays: Array) -> bool:
+    """Whether torch records what is done to any of the arrays, to differentiate it."""
+    for a in arrays:  # noqa: SIM110  (`any` of a generator takes three times as long)
+        if getattr(a, "requires_grad", False):
+            return True
+    return False
+
+
+def stop(a: Array) -> Array:
+    """The numbers of an array without their gradient."""
+    return a.detach() if tracked(a) else a
+
+
+def matmul(a: Array, b: Array) -> Array:
+    """A B; for two small matrices NumPy's dot takes half the time of its @."""
+    return a.dot(b) if type(a) is np.ndarray and a.ndim == 2 == b.ndim else a @ b
+
+
+def congruence(a: Array, s: Array) -> Array:
+    """A S Aᵀ."""
+    return matmul(matmul(a, s), a.mT)
+
+
+def identity(like: Array) -> Array:
+    """Identity matrix of the size and kind of ``like``; not to be written to."""
+    return _identity(namespace(like), like.shape[-1], like.dtype, device(like))
+
+
+@cache
+def _identity(xp: Any, n: int, dtype: Any, where: Any) -> Array:
+    return xp.eye(n, dtype=dtype, device=where)
+
+
+_FAILURES = (np.linalg.LinAlgError, RuntimeError)  # torch's error is a RuntimeError
+
+
+def _nan_in_nan_out(name: str, a: Array) -> Any:
+    """Factorise a stack; a matrix that is not finite spoils its own result alone."""
+    xp = namespace(a)
+    routine = getattr(xp.linalg, name)
+    try:
+        return routine(a)
+    except _FAILURES:
+        finite = xp.all(xp.isfinite(a), axis=(-2, -1))
+        if bool(xp.all(finite)):
+            raise
+        parts = routine(xp.where(finite[..., None, None], a, identity(a)))
+
+        def marked(part: Array) -> Array:
+            return xp.where(expand(finite, part.ndim - finite.ndim), part, math.nan * part)
+
+        return tuple(map(marked, parts)) if isinstance(parts, tuple) else marked(parts)
+
+
+def eigh(a: Array) -> tuple[Array, Array]:
+    """Ascending eigenvalues and orthonormal eigenvectors (columns) of symmetric matrices.
+
+    Examples
+    --------
+    >>> eigh(np.array([[2.0, 1.0], [1.0, 2.0]]))[0].round(12)
+    array([1., 3.])
+    """
+    if lapack := _lapack(a):
+        values, vectors, info = lapack.syevd(a.T)
+        if info == 0:
+            return values, vectors
+    return tuple(_nan_in_nan_out("eigh", a))
+
+
+def eigvalsh(a: Array) -> Array:
+    """Ascending eigenvalues of symmetric matrices."""
+    if lapack := _lapack(a):
+        values, _, info = lapack.syevd(a.T, 0)
+        if info == 0:
+            return values
+    return _nan_in_nan_out("eigvalsh", a)
+
+
+def svd(a: Array) -> tuple[Array, Array, Array]:
+    """Singular value decomposition ``u, s, vt`` of square matrices."""
+    if lapack := _lapack(a):
+        u, s, vt, info = lapack.gesdd(a)
+        if info == 0:
+            return u, s, vt
+    return tuple(_nan_in_nan_out("svd", a))
+
+
+def svdvals(a: Array) -> Array:
+    """Descending singular values of square matrices."""
+    if lapack := _lapack(a):
+        _, s, _, info = lapack.gesdd(a, 0)
+        if info == 0:
+            return s
+    return _nan_in_nan_out("svdvals", a)
+
+
+def cholesky(x: Array) -> Array:
+    """Lower triangular L of positive definite matrices X = L Lᵀ.
+
+    Raises
+    ------
+    NotOnManifoldError
+        If an eigenvalue is negative by more than rounding explains; the message names it.
+    """
+    if lapack := _lapack(x):
+        low, info = lapack.potrf(x.T, 1)
+        if info == 0:
+            return low
+    try:
+        return _nan_in_nan_out("cholesky", x)
+    except _FAILURES:
+        return _nan_in_nan_out("cholesky", _repaired(x, "x"))
+
+
+def factor(x: Array) -> tuple[Array, Array]:
+    """Cholesky factor L of positive definite matrices X = L Lᵀ, and its inverse.
+
+    ``L⁻¹ A L⁻ᵀ`` whitens a symmetric matrix A: it is A seen from X. The inverse is computed by
+    substitution, as accurate as triangular solves.
+
+    Raises
+    ------
+    NotOnManifoldError
+        If an eigenvalue is negative by more than rounding explains; the message names it.
+
+    Examples
+    --------
+    >>> factor(np.array([[4.0, 2.0], [2.0, 2.0]]))[0]
+    array([[2., 0.],
+           [1., 1.]])
+    """
+    low = cholesky(x)
+    return low, _triangular_inverse(low)
+
+
+def eigh_positive(x: Array) -> tuple[Array, Array]:
+    """`eigh` of positive definite matrices, with all eigenvalues > 0.
+
+    Raises
+    ------
+    NotOnManifoldError
+        If an eigenvalue is negative by more than rounding explains; the message names it.
+    """
+    values, vectors = eigh(x)
+    if bool(namespace(x).any(values[..., 0] <= 0)):
+        values, vectors = eigh(_repaired(x, "x"))
+    return values, vectors
+
+
+def positive(a: Array, name: str) -> Array:
+    """Symmetric matrices as they are, but for eigenvalues that rounding made zero or negative.
+
+    These are raised to the least value that survives rounding.
+
+    Raises
+    ------
+    NotOnManifoldError
+        If an eigenvalue is negative by more than rounding explains; the message names it.
+    """
+    try:
+        namespace(a).linalg.cholesky(a)
+        return a
+    except _FAILURES:
+        return _repaired(a, name)
+
+
+def _repaired(a: Array, name: str) -> Array:
+    xp = namespace(a)
+    values, vectors = eigh(stop(a))
+    rounding = 4 * a.shape[-1] * eps(a) * values[..., -1:]
+    if bool(xp.any((values[..., -1] <= 0) | (values[..., 0] <= -rounding[..., 0]))):
+        raise NotOnManifoldError(
+            f"{name} is not positive definite: its smallest eigenvalue is "
+            f"{float(xp.min(values)):.6g}, expected > 0"
+        )
+    raised = xp.where(values < rounding, rounding - values, xp.zeros_like(values))
+    change = (vectors * raised[..., None, :]) @ vectors.mT
+    return a + 0.5 * (change + change.mT)
+
+
+def _triangular_inverse(low: Array) -> Array:
+    if lapack := _lapack(low):
+        return lapack.trtri(low, 1)[0]
+    xp, n = namespace(low), low.shape[-1]
+    if xp is np and low.ndim > 2 and n <= 16:
+        # Row by row over the whole stack: LAPACK's calls, one a matrix, take three times as long.
+        inverse = np.zeros_like(low)
+        for i in range(n):
+            pivot = 1 / low[..., i, i]
+            inverse[..., i, i] = pivot
+            row = low[..., i : i + 1, :i] @ inverse[..., :i, :i]
+            inverse[..., i, :i] = -pivot[..., None] * row[..., 0, :]
+        return inverse
+    if hasattr(xp.linalg, "solve_triangular"):
+        return xp.linalg.solve_triangular(low, identity(low).expand(low.shape), upper=False)
+    # The elimination of an upper triangular matrix swaps nothing: it is back substitution.
+    return xp.linalg.inv(low.mT).mT

@@ -1,0 +1,33 @@
+"""Geometries: one manifold a file; `base` states the contract they keep."""
+
+from .adapters import from_geomstats, from_geoopt, from_pymanopt, to_pymanopt
+from .base import Manifold
+from .euclidean import Euclidean
+from .grassmann import Grassmann
+from .hyperbolic import Hyperbolic
+from .product import Power, Product
+from .rotations import Rotations
+from .simplex import Simplex
+from .spd import SPD
+from .sphere import Sphere
+from .stiefel import Stiefel
+from .torus import Torus
+
+__all__ = [
+    "SPD",
+    "Euclidean",
+    "Grassmann",
+    "Hyperbolic",
+    "Manifold",
+    "Power",
+    "Product",
+    "Rotations",
+    "Simplex",
+    "Sphere",
+    "Stiefel",
+    "Torus",
+    "from_geomstats",
+    "from_geoopt",
+    "from_pymanopt",
+    "to_pymanopt",
+]

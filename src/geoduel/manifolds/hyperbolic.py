@@ -1,0 +1,309 @@
+"""Hyperbolic space: the hyperboloid, with the Poincare ball and the Klein model beside it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from .._arrays import (
+    Array,
+    at_zero,
+    combine,
+    cosh_sinhc,
+    dot,
+    expand,
+    namespace,
+    normal,
+    safe_sqrt,
+)
+from .._check import positive_int
+from ..errors import ArgumentError, NotOnManifoldError
+from .base import Manifold
+
+__all__ = ["Hyperbolic"]
+
+
+@dataclass(frozen=True)
+class Hyperbolic(Manifold):
+    """Hyperbolic space Hⁿ of curvature -1, as the upper sheet of the hyperboloid.
+
+    Point         (n + 1,), time coordinate first: x = (x₀, xₛ) with x₀ = √(1 + |xₛ|²).
+    Tangent       (n + 1,), v with <x, v>_L = 0, where <u, v>_L = -u₀v₀ + uₛ·vₛ.
+    Metric        <u, v>_L, positive on tangents;  exp_x(v) = cosh|v| x + sinh|v| v/|v|.
+    Dimension     n;  curvature -1;  injectivity radius ∞.
+    Source        Ratcliffe, Foundations of Hyperbolic Manifolds (2019), chapters 3, 4 and 6.
+
+    The spatial part is a global chart and carries the numbers: a point's time coordinate is
+    computed from it, so points stay on the sheet for ever. Lengths are measured after the boost
+    that moves x to the apex (1, 0), where the metric is the dot product: no square is ever
+    negative, however far out x is. Distances are right to rounding from tiny ones to far beyond
+    20; what floats cannot hold is the place of a point at distance r from the apex to better than
+    eʳ rounding units.
+
+    `to_poincare` and `to_klein` give the same point in the two ball models, `to_poincare_tangent`
+    and `to_klein_tangent` the same vector; the `from_` functions lead back. The models take their
+    metric from here:  4 |u|² / (1 - |p|²)²  in the Poincare ball,
+    |u|² / (1 - |k|²) + (k·u)² / (1 - |k|²)²  in Klein's.
+
+    Parameters
+    ----------
+    n : int
+        Dimension, at least 1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> plane = Hyperbolic(2)
+    >>> apex = np.array([1.0, 0.0, 0.0])
+    >>> y = plane.exp(apex, np.array([0.0, 2.0, 0.0]))
+    >>> round(float(plane.dist(apex, y)), 12)
+    2.0
+    >>> plane.to_poincare(y).round(6)  # tanh(2/2) of the radius
+    array([0.761594, 0.      ])
+    """
+
+    n: int
+
+    def __post_init__(self) -> None:
+        positive_int(self.n, "Hyperbolic n")
+
+    @property
+    def dim(self) -> int:
+        return self.n
+
+    @property
+    def point_shape(self) -> tuple[int, ...]:
+        return (self.n + 1,)
+
+    @property
+    def curvature(self) -> tuple[float, float]:
+        return (-1.0, -1.0)
+
+    @property
+    def injectivity_radius(self) -> float:
+        return math.inf
+
+    @property
+    def typical_dist(self) -> float:
+        return math.asinh(math.sqrt(self.n))  # of a random point from the apex
+
+    # Intermediate vectors keep a time entry that is not used: whole arrays are faster than slices.
+
+    # -- metric ----------------------------------------------------------------------------------
+
+    def inner(self, x: Array, u: Array, v: Array) -> Array:
+        at_apex = _to_apex(x, u)
+        return _dot(at_apex, at_apex if u is v else _to_apex(x, v))
+
+    def dist(self, x: Array, y: Array) -> Array:
+        *_, q = _pair(x, y)
+        return 2 * namespace(x, y).asinh(safe_sqrt(q) / 2)
+
+    # -- geodesics -------------------------------------------------------------------------------
+
+    def geodesic(self, x: Array, v: Array) -> Callable[[float | Array], Array]:
+        v2 = self.inner(x, v, v)
+
+        def point(t: float | Array) -> Array:
+            length2 = t * t * v2
+            c, s = cosh_sinhc(length2)
+            y = combine(c, x, s * t, v, 1)
+            # The time entry of y itself, at zero: exp(x, 0) is x to the last bit.
+            return _with_time(at_zero(length2, _time(y), safe_sqrt(1 + _dot(y, y))), y)
+
+        return point
+
+    def log(self, x: Array, y: Array) -> Array:
+        # The part of y that is tangent at x is y - cosh(d) x, of length sinh(d).
+        across, _, q = _pair(x, y)
+        u = expand(_arc_over_sinh(q), 1) * (across - expand(q / 2, 1) * x)
+        return _with_time(_dot(x, u) / _time(x), u)
+
+    def transport(self, x: Array, y: Array, v: Array) -> Array:
+        # It is v + ratio (x + y) with ratio = <y, v>_L / (1 + cosh d). Both terms are written in
+        # coordinates c at x: they cancel where x is far out and y is not, and rounding must too.
+        across, up, q = _pair(x, y)
+        above = 1 + _time(x)
+        c = _to_apex(x, v)
+        tangential = across - expand((up + q / 2) / above, 1) * x  # of y, in coordinates
+        ratio = _dot(tangential, c) / (2 + q / 2)
+        w = c + expand(_dot(x, c) / above + ratio, 1) * x + expand(ratio, 1) * y
+        return _with_time(_dot(y, w) / _time(y), w)
+
+    def transport_along(self, x: Array, v: Array, w: Array) -> Array:
+        return self.transport(x, self.exp(x, v), w)  # every geodesic is minimising
+
+    # -- coordinates: the boost that moves x to the apex -------------------------------------------
+
+    def to_coords(self, x: Array, v: Array) -> Array:
+        return _to_apex(x, v)[..., 1:]
+
+    def from_coords(self, x: Array, c: Array) -> Array:
+        xp = namespace(x, c)
+        return _from_apex(x, xp.concat([xp.zeros_like(c[..., :1]), c], axis=-1))
+
+    # -- between the ambient space and the manifold ----------------------------------------------
+
+    def to_tangent(self, x: Array, a: Array) -> Array:
+        v = a + expand(_dot(x, a) - _time(x) * _time(a), 1) * x
+        return _with_time(_dot(x, v) / _time(x), v)
+
+    def riemannian_gradient(self, x: Array, g: Array) -> Array:
+        # <grad, v>_L = g·v: the sign of time turns, which leaves g·x along x; then project.
+        v = g + expand(dot(x, g), 1) * x
+        return _with_time(_dot(x, v) / _time(x), v)
+
+    def to_manifold(self, a: Array) -> Array:
+        xp = namespace(a)
+        if not bool(xp.all(xp.isfinite(a))):
+            raise NotOnManifoldError(f"to_manifold on {self}: the array is not finite")
+        return _lift(a[..., 1:])
+
+    def random_point(
+        self, rng: np.random.Generator, batch: tuple[int, ...] = (), like: Array = None
+    ) -> Array:
+        """Points whose spatial parts have independent standard Gaussian entries."""
+        return _lift(normal(rng, (*batch, self.n), like))
+
+    # -- the ball models -------------------------------------------------------------------------
+
+    def to_poincare(self, x: Array) -> Array:
+        """Point of the Poincare ball, shape ``(..., n)``: xₛ / (1 + x₀)."""
+        return x[..., 1:] / (1 + x[..., :1])
+
+    def from_poincare(self, p: Array) -> Array:
+        """Point of the hyperboloid from one of the Poincare ball, |p| < 1."""
+        room = self._room(p, "p")
+        return _lift(2 / room * p)
+
+    def to_poincare_tangent(self, x: Array, v: Array) -> Array:
+        """Tangent vector of the Poincare ball at `to_poincare` of x: the pushforward of ``v``."""
+        return self.to_coords(x, v) / (1 + x[..., :1])
+
+    def from_poincare_tangent(self, p: Array, u: Array) -> Array:
+        """Tangent vector of the hyperboloid at ``from_poincare(p)``, from ``u`` in the ball."""
+        x = self.from_poincare(p)
+        return self.from_coords(x, (1 + x[..., :1]) * u)
+
+    def to_klein(self, x: Array) -> Array:
+        """Point of the Klein model (geodesics are straight), shape ``(..., n)``: xₛ / x₀."""
+        return x[..., 1:] / x[..., :1]
+
+    def from_klein(self, k: Array) -> Array:
+        """Point of the hyperboloid from one of the Klein model, |k| < 1."""
+        room = self._room(k, "k")
+        return _lift(k / namespace(k).sqrt(room))
+
+    def to_klein_tangent(self, x: Array, v: Array) -> Array:
+        """Tangent vector of the Klein model at `to_klein` of x: the pushforward of ``v``."""
+        return (v[..., 1:] - v[..., :1] / x[..., :1] * x[..., 1:]) / x[..., :1]
+
+    def from_klein_tangent(self, k: Array, u: Array) -> Array:
+        """Tangent vector of the hyperboloid at ``from_klein(k)``, from ``u`` in the Klein model."""
+        xp = namespace(k, u)
+        time = 1 / xp.sqrt(self._room(k, "k"))
+        speed = time**2 * expand(dot(k, u), 1)  # of log x₀
+        return xp.concat([time * speed, time * (u + speed * k)], axis=-1)
+
+    def _room(self, p: Array, name: str) -> Array:
+        """1 - |p|², or an error that tells how far out p is."""
+        xp = namespace(p)
+        if tuple(p.shape[-1:]) != (self.n,):
+            raise ArgumentError(
+                f"{name} has shape {tuple(p.shape)}, expected (..., {self.n}) in a ball model"
+            )
+        room = xp.asarray(1 - dot(p, p))[..., None]
+        if not bool(xp.all(room > 0)):
+            raise NotOnManifoldError(
+                f"{name} is not in the open unit ball: 1 - |{name}|² is {float(xp.min(room)):.3g}, "
+                f"expected > 0"
+            )
+        return room
+
+    # -- checks ----------------------------------------------------------------------------------
+
+    def _point_defect(self, x: Array) -> tuple[str, Array]:
+        time = safe_sqrt(1 + _dot(x, x))
+        return "|x₀ - √(1 + |xₛ|²)| / √(1 + |xₛ|²)", abs(_time(x) - time) / time
+
+    def _tangent_defect(self, x: Array, v: Array) -> tuple[str, Array]:
+        xp = namespace(x, v)
+        size = xp.asarray(safe_sqrt(dot(x, x) * dot(v, v)))
+        off = _dot(x, v) - _time(x) * _time(v)
+        return "|<x, v>_L| / (|x| |v|)", abs(off) / xp.where(size == 0, xp.ones_like(size), size)
+
+    def __repr__(self) -> str:
+        return f"Hyperbolic({self.n})"
+
+
+def _dot(u: Array, v: Array) -> Array:
+    """Dot product of the spatial parts."""
+    return dot(u[..., 1:], v[..., 1:])
+
+
+def _time(x: Array) -> Array:
+    """Time coordinate, a plain float for one NumPy point."""
+    return float(x[0]) if type(x) is np.ndarray and x.ndim == 1 else x[..., 0]
+
+
+def _with_time(time: Array, a: Array) -> Array:
+    """Set the time entry of a fresh array: in place, where no gradient needs the old one."""
+    if type(a) is np.ndarray:
+        a[..., 0] = time
+        return a
+    return namespace(a).concat([time[..., None], a[..., 1:]], axis=-1)
+
+
+def _lift(space: Array) -> Array:
+    """Point of the hyperboloid over its spatial part."""
+    xp = namespace(space)
+    time = xp.asarray(safe_sqrt(1 + dot(space, space)), dtype=space.dtype)
+    return xp.concat([time[..., None], space], axis=-1)
+
+
+def _to_apex(x: Array, v: Array) -> Array:
+    """Boost of the tangent vector v at x to the apex; its time entry is not set."""
+    return v - expand(_time(v) / (1 + _time(x)), 1) * x
+
+
+def _from_apex(x: Array, c: Array) -> Array:
+    """Boost of a vector at the apex, whose time entry does not matter, to a tangent vector at x."""
+    time = _dot(x, c)
+    return _with_time(time, c + expand(time / (1 + _time(x)), 1) * x)
+
+
+def _pair(x: Array, y: Array) -> tuple[Array, Array, Array]:
+    """Return y - x, its time entry y₀ - x₀ apart, and q = |y - x|²_L = 4 sinh²(d/2).
+
+    q is |p - r|² (1 + x₀) (1 + y₀) for the points p, r of the Poincare ball. Written with the
+    difference of x and y, and the point nearer the apex beside it, nothing cancels at any distance.
+    """
+    x0, y0 = _time(x), _time(y)
+    across = y - x
+    up = _dot(across, x + y) / (x0 + y0)
+    x_nearer = x0 <= y0
+    near = _choose(x_nearer, x0, y0)
+    share = up / (1 + near)
+    share_x = _choose(x_nearer, share, 0 * share)
+    moved = across - expand(share_x, 1) * x - expand(share - share_x, 1) * y
+    return across, up, _dot(moved, moved) * ((1 + near) / (1 + (x0 + y0 - near)))
+
+
+def _choose(condition: Array, a: Array, b: Array) -> Array:
+    if isinstance(condition, bool):
+        return a if condition else b
+    return namespace(a).where(condition, a, b)
+
+
+def _arc_over_sinh(q: Array) -> Array:
+    """Ratio d / sinh(d) from q = 4 sinh²(d/2), smooth at zero."""
+    if isinstance(q, float):
+        h = math.sqrt(q) / 2
+        return math.asinh(h) / (h * math.sqrt(1 + h * h)) if h > 0 else 1.0
+    xp = namespace(q)
+    zero = q == 0
+    h = xp.sqrt(xp.where(zero, xp.ones_like(q), q)) / 2
+    return xp.where(zero, 1 - q / 6, xp.asinh(h) / (h * xp.sqrt(1 + h * h)))

@@ -1,0 +1,133 @@
+"""The flat torus."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from .._arrays import Array, dot, expand, namespace, normal, safe_sqrt
+from ..errors import NotOnManifoldError
+from ._check import positive_int
+from .base import Manifold
+
+__all__ = ["Torus"]
+
+
+@dataclass(frozen=True)
+class Torus(Manifold):
+    """Flat torus of n angles.
+
+    Point         (n,), angles in radians, in (-π, π].
+    Tangent       (n,), any rates of the angles.
+    Metric        <u, v> = u·v;  dist is the length of y - x, each angle taken in [-π, π].
+    Dimension     n;  curvature 0;  injectivity radius π.
+    Source        do Carmo, Riemannian Geometry (1992), chapter 1, example 2.7 (quotient of Rⁿ).
+
+    All results are wrapped to (-π, π]. The cut locus of x are the points with an angle exactly
+    opposite to that of x: there `dist` is right, and `log` is not unique.
+
+    Parameters
+    ----------
+    n : int
+        Number of angles, at least 1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> torus = Torus(2)
+    >>> x, y = np.array([3.0, 0.0]), np.array([-3.0, 0.5])
+    >>> torus.log(x, y).round(6)  # over π, not through 0
+    array([0.283185, 0.5     ])
+    >>> torus.exp(x, np.array([0.5, 0.0])).round(6)
+    array([-2.783185,  0.      ])
+    """
+
+    n: int
+
+    def __post_init__(self) -> None:
+        positive_int(self.n, "Torus n")
+
+    @property
+    def dim(self) -> int:
+        return self.n
+
+    @property
+    def point_shape(self) -> tuple[int, ...]:
+        return (self.n,)
+
+    @property
+    def curvature(self) -> tuple[float, float]:
+        return (0.0, 0.0)
+
+    @property
+    def injectivity_radius(self) -> float:
+        return math.pi
+
+    @property
+    def typical_dist(self) -> float:
+        return math.pi * math.sqrt(self.n) / 2
+
+    def inner(self, x: Array, u: Array, v: Array) -> Array:
+        return dot(u, v)
+
+    def dist(self, x: Array, y: Array) -> Array:
+        d = _wrap(y - x)
+        return safe_sqrt(dot(d, d))
+
+    def geodesic(self, x: Array, v: Array) -> Callable[[float | Array], Array]:
+        return lambda t: _wrap(x + expand(t, 1) * v)
+
+    def log(self, x: Array, y: Array) -> Array:
+        d = _wrap(y - x)
+        xp = namespace(d)
+        return self._mark_cut_locus(xp.any(xp.abs(d) >= math.pi, axis=-1), d, x, y)
+
+    def transport_along(self, x: Array, v: Array, w: Array) -> Array:
+        return w + namespace(x).zeros_like(x) * v  # broadcasts the leading axes
+
+    def to_coords(self, x: Array, v: Array) -> Array:
+        return v
+
+    def from_coords(self, x: Array, c: Array) -> Array:
+        return c
+
+    def to_tangent(self, x: Array, a: Array) -> Array:
+        return a
+
+    def riemannian_gradient(self, x: Array, g: Array) -> Array:
+        return g
+
+    def to_manifold(self, a: Array) -> Array:
+        """Wrap the angles to (-π, π]."""
+        xp = namespace(a)
+        if not bool(xp.all(xp.isfinite(a))):
+            raise NotOnManifoldError(f"to_manifold on {self}: the array is not finite")
+        return _wrap(a)
+
+    def random_point(
+        self, rng: np.random.Generator, batch: tuple[int, ...] = (), like: Array = None
+    ) -> Array:
+        """Uniform points."""
+        g = normal(rng, (*batch, self.n, 2), like)
+        return namespace(g).atan2(g[..., 1], g[..., 0])
+
+    def _point_defect(self, x: Array) -> tuple[str, Array]:
+        xp = namespace(x)
+        return "the excess of its largest angle over π", xp.max(xp.abs(x), axis=-1) - math.pi
+
+    def _tangent_defect(self, x: Array, v: Array) -> tuple[str, Array]:
+        return "nothing", 0.0
+
+    def __repr__(self) -> str:
+        return f"Torus({self.n})"
+
+
+def _wrap(a: Array) -> Array:
+    """Angles in (-π, π]; those within stay to the last bit."""
+    xp = namespace(a)
+    a = a - 2 * math.pi * xp.round(a / (2 * math.pi))
+    a = xp.where(a <= -math.pi, a + 2 * math.pi, a)
+    return xp.where(a > math.pi, a - 2 * math.pi, a)  # rounding, after many turns

@@ -1,0 +1,131 @@
+"""The sphere: closed forms, the ends of the range, and arrays of any shape."""
+
+import math
+
+import numpy as np
+import pytest
+
+import geoduel as gd
+from geoduel.errors import ArgumentError, CutLocusError, NotOnManifoldError, NotTangentError
+
+SPHERE = gd.Sphere(4)
+RNG = np.random.default_rng
+
+
+def rotation(n, seed=0):
+    q, _ = np.linalg.qr(RNG(seed).standard_normal((n, n)))
+    return q
+
+
+@pytest.mark.parametrize("angle", [0.0, 1e-150, 1e-12, 1e-8, 0.3, math.pi / 2, 3.0, math.pi - 1e-9])
+def test_distance_is_the_angle_to_the_last_digits(angle):
+    x = np.array([1.0, 0.0, 0.0, 0.0])
+    y = np.array([math.cos(angle), math.sin(angle), 0.0, 0.0])
+    # The angle of the rounded y is uncertain by half a unit in the last place of each entry.
+    assert SPHERE.dist(x, y) == pytest.approx(angle, rel=4e-16, abs=3e-16 if angle > 1 else 0)
+
+
+def test_distance_of_a_point_to_itself_is_zero():
+    x = SPHERE.random_point(RNG(0), (1000,))
+    assert np.all(SPHERE.dist(x, x) == 0)
+
+
+def test_rotations_are_isometries():
+    q, x, y = rotation(4), SPHERE.random_point(RNG(1)), SPHERE.random_point(RNG(2))
+    v = SPHERE.log(x, y)
+    assert SPHERE.dist(x @ q, y @ q) == pytest.approx(SPHERE.dist(x, y), rel=1e-14)
+    np.testing.assert_allclose(SPHERE.log(x @ q, y @ q), v @ q, atol=1e-14)
+    np.testing.assert_allclose(
+        SPHERE.transport_along(x @ q, v @ q, v @ q), SPHERE.transport_along(x, v, v) @ q, atol=1e-14
+    )
+
+
+def test_area_of_a_triangle_turns_a_transported_vector():
+    """Around an octant of S² (area π/2) a tangent vector turns by π/2 (Gauss-Bonnet)."""
+    sphere = gd.Sphere(3)
+    a, b, c = np.eye(3)
+    v = b.copy()  # tangent at a, along the way to b
+    turned = sphere.transport(c, a, sphere.transport(b, c, sphere.transport(a, b, v)))
+    np.testing.assert_allclose(turned, c, atol=1e-15)
+
+
+def test_log_at_the_antipode():
+    x = SPHERE.random_point(RNG(0))
+    with pytest.raises(CutLocusError, match="cut locus"):
+        SPHERE.log(x, -x)
+    assert SPHERE.dist(x, -x) == math.pi
+    batch = SPHERE.log(np.stack([x, x]), np.stack([-x, x]))
+    assert np.isnan(batch[0]).all()
+    assert np.array_equal(batch[1], np.zeros(4))
+
+
+def test_exp_wraps_around():
+    x = SPHERE.random_point(RNG(3))
+    v = 2 * math.pi * SPHERE.unit_tangent(RNG(4), x)
+    np.testing.assert_allclose(SPHERE.exp(x, v), x, atol=2e-15)
+
+
+def test_images_are_points_of_one_sphere():
+    flat, images = gd.Sphere(24), gd.Sphere(2, 3, 4)
+    x = images.random_point(RNG(0), (5,))
+    v = images.unit_tangent(RNG(1), x)
+    assert images.dim == flat.dim == 23
+    assert x.shape == (5, 2, 3, 4)
+    for a, b in [
+        (images.exp(x, v), flat.exp(x.reshape(5, 24), v.reshape(5, 24))),
+        (
+            images.from_coords(x, v.reshape(5, 24)[:, 1:]),
+            flat.from_coords(x.reshape(5, 24), v.reshape(5, 24)[:, 1:]),
+        ),
+    ]:
+        np.testing.assert_allclose(a.reshape(5, 24), b, atol=1e-15)
+
+
+def test_a_start_and_a_direction_from_the_same_seed():
+    """The first direction must not be the Gaussian that the point was made of."""
+    for seed in range(20):
+        x = SPHERE.random_point(RNG(seed))
+        u = SPHERE.unit_tangent(RNG(seed), x)
+        assert abs(x @ u) < 1e-14
+        assert u @ u == pytest.approx(1, rel=1e-14)
+
+
+def test_rounding_does_not_drift_off_the_sphere():
+    x, rng = SPHERE.random_point(RNG(0)), RNG(1)
+    for _ in range(20_000):
+        x = SPHERE.exp(x, 0.1 * SPHERE.unit_tangent(rng, x))
+    assert abs(np.linalg.norm(x) - 1) < 1e-15
+
+
+def test_huge_and_tiny_arrays_have_a_direction():
+    for scale in (1e-200, 1.0, 1e200):
+        x = SPHERE.to_manifold(scale * np.array([3.0, 0.0, 4.0, 0.0]))
+        np.testing.assert_allclose(x, [0.6, 0, 0.8, 0], atol=1e-16)
+    for bad in (np.zeros(4), np.full(4, np.nan)):
+        with pytest.raises(NotOnManifoldError, match="no direction"):
+            SPHERE.to_manifold(bad)
+
+
+@pytest.mark.parametrize("shape", [(), (0,), (1,), (2.5,), (-3,), ("3",), (True, 3)])
+def test_a_sphere_needs_a_shape(shape):
+    with pytest.raises(ArgumentError, match="Sphere"):
+        gd.Sphere(*shape)
+
+
+def test_checks_name_what_is_wrong():
+    x = SPHERE.random_point(RNG(0))
+    SPHERE.check_point(x)
+    SPHERE.check_tangent(x, SPHERE.unit_tangent(RNG(1), x))
+    with pytest.raises(NotOnManifoldError, match=r"\| \|x\| - 1 \| is 0.5"):
+        SPHERE.check_point(1.5 * x)
+    with pytest.raises(NotTangentError, match=r"<x, v>"):
+        SPHERE.check_tangent(x, x)
+    with pytest.raises(ArgumentError, match=r"start has shape \(3,\), expected \(\.\.\., 4\)"):
+        SPHERE.check_point(np.ones(3), "start")
+
+
+def test_equal_spheres_are_equal():
+    assert gd.Sphere(4) == SPHERE
+    assert hash(gd.Sphere(4)) == hash(SPHERE)
+    assert gd.Sphere(5) != SPHERE
+    assert repr(gd.Sphere(3, 32)) == "Sphere(3, 32)"
