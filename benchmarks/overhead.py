@@ -69,11 +69,7 @@ def main() -> int:
     print(describe_machine())
 
     rayleigh = Rayleigh.random(100, np.random.default_rng(0))
-    A = rayleigh.A
-
-    def f(x):
-        return -0.5 * float(x @ A @ x)
-
+    f = rayleigh.objective
     many = rayleigh.manifold.random_point(np.random.default_rng(1), (64,))
     karcher = Karcher.random(10, rng=np.random.default_rng(0))
 

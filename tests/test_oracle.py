@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from geoduel import Ball, Euclidean
 from geoduel.errors import ArgumentError, BudgetExhaustedError, OracleError
 from geoduel.oracle import (
     Counted,
@@ -21,6 +22,7 @@ from geoduel.oracle import (
     Repeated,
     Reversed,
     answers,
+    feasible_first,
     from_objective,
     from_preference,
 )
@@ -733,3 +735,29 @@ def test_wrong_confidence(confidence):
 def test_wrong_cap(cap):
     with pytest.raises(ArgumentError, match="max_repeats"):
         Repeated(QUADRATIC, max_repeats=cap)
+
+
+# -- on a feasible set -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "kind", [np.asarray, pytest.param(lambda a: torch.asarray(a), marks=needs_torch)]
+)
+def test_the_set_decides_before_the_oracle_is_asked(kind):
+    disc = Ball(Euclidean(2), np.zeros(2), 2.0)
+    x = kind(np.array([[3.0, 0.0], [1.0, 0.0], [4.0, 0.0], [3.0, 0.0], [0.5, 0.0]]))
+    y = kind(np.array([[1.0, 0.0], [3.0, 0.0], [3.0, 0.0], [0.0, 3.0], [1.0, 0.0]]))
+    asked = []
+
+    def ask(a, b):
+        asked.append((np.asarray(a), np.asarray(b)))
+        return answers(from_objective(square, vectorized=True), a, b, 1)
+
+    got = feasible_first(disc, x, y, 1, ask)
+    assert type(got) is type(x)
+    # Infeasible loses, so does the larger violation; equal ones tie; only feasible pairs are asked.
+    assert got.tolist() == [1, -1, 1, 0, -1]
+    assert len(asked) == 1
+    np.testing.assert_array_equal(asked[0], [[[0.5, 0.0]], [[1.0, 0.0]]])
+    assert feasible_first(disc, x[0], y[0], 1, ask) == 1
+    assert feasible_first(disc, x[4], y[4], 1, ask) == -1

@@ -1,16 +1,16 @@
 """Optimise on curved spaces when all you can get is "A is better than B".
 
-    import geoduel as gd
+import geoduel as gd
 
-    sphere = gd.Sphere(100)                                    # where the points live
-    oracle = gd.from_objective(lambda x: -0.5 * x @ A @ x)     # only duels leave it
-    result = gd.minimize(oracle, sphere, budget=10_000, rng=0)
-    result.x                                                   # best point
+sphere = gd.Sphere(100)                                    # where the points live
+oracle = gd.from_objective(lambda x: -0.5 * x @ A @ x)     # only duels leave it
+result = gd.minimize(oracle, sphere, budget=10_000, rng=0)
+result.x                                                   # best point
 """
 
 from . import errors, theory
 from ._version import __version__
-from .algorithms import RDFW, RDNGD, RRDNGD, Method
+from .algorithms import RDFW, RDNGD, RRDNGD, Auto, Block, DuelCSA, DuelNewton, Method
 from .domains import (
     Ball,
     Box,
@@ -57,10 +57,14 @@ __all__ = [
     "RDNGD",
     "RRDNGD",
     "SPD",
+    "Auto",
     "Ball",
+    "Block",
     "Box",
     "Counted",
     "Domain",
+    "DuelCSA",
+    "DuelNewton",
     "Euclidean",
     "Grassmann",
     "History",

@@ -7,7 +7,6 @@ helpers answer a plain float without building arrays around it.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -103,10 +102,10 @@ def combine(a: Array, x: Array, b: Array, y: Array, axes: int) -> Array:
     return expand(a, axes) * x + expand(b, axes) * y
 
 
-_drot: Callable[..., tuple[np.ndarray, np.ndarray]] | None = None
+_drot: Any = None
 
 
-def _load_drot() -> Callable[..., tuple[np.ndarray, np.ndarray]]:
+def _load_drot() -> Any:
     global _drot
     from scipy.linalg import get_blas_funcs  # a slow import, for `import geoduel`
 

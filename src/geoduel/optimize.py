@@ -16,7 +16,7 @@ import numpy as np
 from ._arrays import Array, namespace
 from ._check import one_of, positive_int
 from ._linalg import stop
-from .algorithms import METHODS, RDNGD, Method, State
+from .algorithms import METHODS, Method, State
 from .domains import Domain
 from .errors import (
     ArgumentError,
@@ -26,7 +26,7 @@ from .errors import (
     TiesWarning,
 )
 from .manifolds.base import Manifold
-from .oracle import Oracle, answers
+from .oracle import Oracle, answers, feasible_first
 
 __all__ = ["Callback", "History", "Progress", "Result", "minimize"]
 
@@ -106,11 +106,18 @@ class Result:
     ties : int
         Duels answered with a tie, over all problems.
     stop_reason : str
-        "iterations", "budget", "callback", "interrupted", or the method's own words.
+        "iterations", "budget", "callback", "interrupted", "ties" after 200 of them in a row, or the
+        method's own words: "x_tol", "resolution".
     seconds : float
         Wall-clock time.
     history : History
         Records along the way.
+    noise : float or None
+        Estimated probability that an answer is wrong, from duels asked twice; None if the method
+        does not ask any.
+    uncertainty : float or None
+        Estimated distance of x to the optimum, a geodesic length, right to an order of magnitude;
+        None if the method has no idea.
     """
 
     x: Array
@@ -121,6 +128,8 @@ class Result:
     stop_reason: str
     seconds: float
     history: History = field(repr=False)
+    noise: float | None = None
+    uncertainty: float | None = None
 
     def __repr__(self) -> str:
         shape = tuple(self.x.shape)
@@ -160,10 +169,12 @@ def minimize(
         Start; a random point if left out. Leading axes are independent problems, run in lock step
         (the oracle should then be vectorized).
     method : str or method
-        "rdngd", "rrdngd", "rdfw", or an instance such as ``RDNGD(batch=10)``. "auto" is RDNGD with
-        a cosine step from the manifold's typical distance, which needs no settings.
+        "auto" needs no settings: DuelNewton, or DuelCSA above 300 dimensions and under heavy noise;
+        RDNGD with a cosine step for several problems at once. Others are "duel-newton", "duel-csa",
+        "block", "rdngd", "rrdngd", "rdfw", or an instance such as ``RDNGD(batch=10)``.
     domain : Domain, optional
-        Feasible set.
+        Feasible set. "rdngd" and "rrdngd" project on it, "rdfw" asks for its linear minimiser; the
+        others duel with the violation first, and only duels of two feasible points are asked.
     budget : int, optional
         Most duels allowed, of each problem.
     iterations : int, optional
@@ -200,7 +211,7 @@ def minimize(
     Warns
     -----
     TiesWarning
-        If more than 5 % of the duels were ties.
+        If more than 5 % of the duels were ties, unless the method stopped because of them.
 
     Examples
     --------
@@ -234,7 +245,7 @@ def minimize(
         run.loop()
     result = run.result()
     asked = result.duels * run.problems
-    if result.ties > TIES_WORTH_A_WARNING * asked:
+    if result.ties > TIES_WORTH_A_WARNING * asked and result.stop_reason != "resolution":
         warnings.warn(
             f"{result.ties} of {asked} duels were ties, which tell nothing: the radius may be "
             "below what the objective resolves (try a larger radius=), or the run has converged",
@@ -275,11 +286,13 @@ class _Run:
 
     def loop(self) -> None:
         """Put the method's questions to the oracle until one side has no more to say."""
-        questions = self.questions()
+        questions, ask = self.questions(), self.ask
+        if getattr(self.method, "feasible_first", False) and self.problems == 1:
+            ask = self.ask if getattr(self.method, "domain", None) is None else self.ask_feasible
         try:
             x, y = next(questions)
             while True:
-                x, y = questions.send(self.ask(x, y))
+                x, y = questions.send(ask(x, y))
         except StopIteration:
             pass
         except BudgetExhaustedError:
@@ -302,9 +315,17 @@ class _Run:
             if self.callback is not None and self.callback(self.progress()):
                 self.stop_reason = "callback"
                 return
+            if reason := getattr(self.state, "stop", None):
+                self.stop_reason = reason
+                return
             if self.ties_in_a_row >= TIES_IN_A_ROW:
                 self.stop_reason = "ties"
                 return
+
+    def ask_feasible(self, x: Array, y: Array) -> Any:
+        """Answer the pairs by the domain where that decides, otherwise by the oracle."""
+        domain: Any = getattr(self.method, "domain", None)
+        return feasible_first(domain, x, y, self.axes, self.ask)
 
     def ask(self, x: Array, y: Array) -> Any:
         """Put the pairs to the oracle, within the budget, and count."""
@@ -370,6 +391,8 @@ class _Run:
             self.stop_reason,
             time.perf_counter() - self.began,
             self.history,
+            getattr(self.state, "noise", None),
+            getattr(self.state, "uncertainty", None),
         )
 
 
@@ -380,15 +403,15 @@ def _method(method: str | Method, domain: Domain | None, options: dict[str, Any]
                 f"options {sorted(options)} go with a method given by name, not with {method!r}"
             )
         return method if domain is None else replace(cast(Any, method), domain=domain)
-    known = {"auto": RDNGD, **METHODS}
-    one_of(method, "method", tuple(known))
-    names = [f.name for f in fields(known[method]) if f.repr]
+    one_of(method, "method", tuple(METHODS))
+    kind: Any = METHODS[method]
+    names = [f.name for f in fields(kind) if f.repr]
     for name in options:
         if name not in names:
             raise ArgumentError(
                 f"method {method!r} has no option {name!r}; it takes {', '.join(names)}"
             )
-    return known[method](domain=domain, **options)
+    return kind(domain=domain, **options)
 
 
 def _start(

@@ -19,13 +19,16 @@ import math
 from collections.abc import Callable
 from concurrent.futures import Executor
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 
-from ._arrays import Array, device, namespace
+from ._arrays import Array, device, eps, namespace
 from ._check import nonnegative, one_of, positive, positive_int, real
 from .errors import ArgumentError, BudgetExhaustedError, OracleError
+
+if TYPE_CHECKING:
+    from .domains import Domain
 
 __all__ = [
     "Counted",
@@ -36,6 +39,7 @@ __all__ = [
     "Repeated",
     "Reversed",
     "answers",
+    "feasible_first",
     "from_objective",
     "from_preference",
 ]
@@ -108,6 +112,52 @@ def answers(
         raise OracleError(f"the oracle raised {type(error).__name__}: {error}") from error
     lead = tuple(np.shape(answer)) if point_ndim is None else _lead(x, y, point_ndim)
     return _checked_batch(answer, lead, x) if lead else _checked(answer)
+
+
+def feasible_first(
+    domain: Domain, x: Array, y: Array, point_ndim: int, ask: Callable[[Array, Array], Any]
+) -> Any:
+    """Answer duels on a feasible set: the set decides first, and asks only about feasible pairs.
+
+    A feasible point beats an infeasible one, a smaller violation beats a larger one, and two
+    feasible points are compared by the oracle: the order of Deb's rules. Feasible is what the
+    domain contains within its tolerance.
+
+    Parameters
+    ----------
+    domain : Domain
+        The set; see `geoduel.Domain.violation`.
+    x, y : array of shape (..., *point_shape)
+        The pairs.
+    point_ndim : int
+        Number of axes of a point.
+    ask : callable
+        ``ask(x, y)`` answers pairs with at most one leading axis; it is given the feasible ones.
+
+    Returns
+    -------
+    int or array of shape (...)
+        As from `answers`.
+
+    References
+    ----------
+    Deb, An efficient constraint handling method for genetic algorithms, Computer Methods in Applied
+    Mechanics and Engineering 186 (2000).
+    """
+    over_x, over_y = (_host(domain.violation(a)) for a in (x, y))
+    tolerance = math.sqrt(eps(x))
+    over_x, over_y = (np.where(v <= tolerance, 0.0, v) for v in (over_x, over_y))
+    decided = np.sign(over_x - over_y)
+    open_ = (over_x == 0) & (over_y == 0)
+    if not decided.ndim:
+        return ask(x, y) if open_ else int(decided)
+    if open_.all():
+        return ask(x, y)
+    if open_.any():
+        _, xs, ys = _pairs(x, y, point_ndim)
+        index = namespace(x).asarray(np.flatnonzero(open_), device=device(x))
+        decided[open_] = _host(ask(*(namespace(x).take(a, index, axis=0) for a in (xs, ys))))
+    return _like(x, decided)
 
 
 # -- where duels come from -------------------------------------------------------------------------

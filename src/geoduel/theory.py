@@ -341,7 +341,8 @@ def draw_iterate(
     """
     cumulative = np.cumsum(iterate_probabilities(step_size, iterations))
     # Scaled by the last entry, since rounding may leave it a little below 1.
-    chosen = np.searchsorted(cumulative, rng.random(size) * cumulative[-1], side="right")
+    draws = rng.random(size) if size else rng.random()
+    chosen = np.searchsorted(cumulative, draws * cumulative[-1], side="right")
     return chosen if size else int(chosen)
 
 

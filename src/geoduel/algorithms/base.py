@@ -12,9 +12,11 @@ from typing import Any, Protocol
 import numpy as np
 
 from .._arrays import Array, eps, expand, namespace
+from ..domains import Domain
 from ..manifolds.base import Manifold
+from .frame import Frame
 
-__all__ = ["Method", "State", "default_radius", "pick"]
+__all__ = ["Method", "State", "default_radius", "pick", "recommend", "stop_reason"]
 
 
 class State(Protocol):
@@ -68,3 +70,28 @@ def default_radius(manifold: Manifold, x: Array) -> float:
     drown, and small against the manifold: 5e-7 of its typical distance in float64, 2e-3 in float32.
     """
     return eps(x) ** 0.4 * manifold.typical_dist
+
+
+def recommend(
+    manifold: Manifold, frame: Frame, behind: np.ndarray | None, domain: Domain | None
+) -> Array:
+    """The point to return: the base point, or the mean of recent ones, inside the domain.
+
+    ``behind`` holds the coordinates of the mean relative to the base point. No duel decides it, so
+    that one lucky answer cannot.
+    """
+    x = frame.point if behind is None or not behind.any() else frame.at(manifold, behind)
+    if domain is not None and not bool(domain.contains(x)):
+        x = domain.project(x)
+    return x
+
+
+def stop_reason(
+    manifold: Manifold, state: Any, x_tol: float | None, ties: float, probe: float
+) -> str | None:
+    """Why to stop: the wanted accuracy, or duels that tie at probes of the dtype's resolution."""
+    if x_tol is not None and state.uncertainty <= x_tol:
+        return "x_tol"
+    if ties >= 0.5 and probe < default_radius(manifold, state.point):
+        return "resolution"
+    return None

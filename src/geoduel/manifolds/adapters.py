@@ -12,6 +12,7 @@ import numpy as np
 from array_api_compat import is_torch_array
 
 from .._arrays import Array, eps, expand, namespace
+from .._check import positive_int
 from ..errors import (
     ArgumentError,
     GeoduelError,
@@ -19,7 +20,6 @@ from ..errors import (
     MissingOperationError,
     NotOnManifoldError,
 )
-from ._check import positive_int
 from .base import Manifold
 from .euclidean import Euclidean
 from .product import Power, Product

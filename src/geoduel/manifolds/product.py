@@ -12,9 +12,8 @@ from typing import Any
 import numpy as np
 
 from .._arrays import Array, expand, namespace, safe_sqrt
-from .._check import positive
+from .._check import positive, positive_int
 from ..errors import ArgumentError
-from ._check import positive_int
 from .base import Manifold
 
 __all__ = ["Power", "Product"]

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from .._arrays import Array, at_zero, cos_sinc, dot, expand, namespace, normal, safe_sqrt
+from .._check import positive_int
 from ..errors import NotOnManifoldError
-from ._check import positive_int
 from .base import Manifold
 from .sphere import Sphere
 
@@ -107,7 +107,7 @@ class Simplex(Manifold):
             angle2 = t * t * speed2
             c, s = cos_sinc(angle2)
             y = x * (expand(c, 1) + expand(s * t, 1) * rate) ** 2
-            y = xp.where(y > _FLOOR, y, _FLOOR)
+            y = xp.where(y < _FLOOR, _FLOOR, y)
             # Rounding drifts, hence the division; exp(x, 0) is x to the last bit.
             return y / expand(at_zero(angle2, 1.0, xp.sum(y, axis=-1)), 1)
 
@@ -162,7 +162,7 @@ class Simplex(Manifold):
             If no entry is positive or an entry is not finite.
         """
         xp = namespace(a)
-        y = xp.where(a > _FLOOR, a, _FLOOR)
+        y = xp.where(a < _FLOOR, _FLOOR, a)
         top = xp.max(a, axis=-1)
         if not bool(xp.all(top > 0) & xp.all(xp.isfinite(a))):
             raise NotOnManifoldError(

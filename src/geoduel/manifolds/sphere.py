@@ -146,7 +146,12 @@ class Sphere(Manifold):
     ) -> Array:
         # The metric is the ambient one, so a projected Gaussian is uniform and needs no basis.
         g = normal(rng, batch + tuple(x.shape), x)
-        u = combine(1.0, g, -self._dot(x, g), x, len(self.shape))
+        a, g2 = self._dot(x, g), self._dot(g, g)
+        if isinstance(g2, float) and a * a < 0.5 * g2:
+            # |g - a x|² = |g|² - a², without cancellation; so one combination is enough.
+            r = 1 / math.sqrt(g2 - a * a)
+            return combine(r, g, -r * a, x, len(self.shape))
+        u = g - self._times(a, x)
         return u / expand(safe_sqrt(self._dot(u, u)), len(self.shape))
 
     def to_tangent(self, x: Array, a: Array) -> Array:

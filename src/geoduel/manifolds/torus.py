@@ -9,8 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from .._arrays import Array, dot, expand, namespace, normal, safe_sqrt
+from .._check import positive_int
 from ..errors import NotOnManifoldError
-from ._check import positive_int
 from .base import Manifold
 
 __all__ = ["Torus"]

@@ -1,0 +1,182 @@
+"""How many duels to 3, 6 and 9 digits: the default method beside others, on problems it never saw.
+
+    python benchmarks/duels.py [--quick] [--only NAME ...] [--methods NAME ...] [--seeds 10]
+
+A duel is one comparison; a digit is a factor 10 of the gap f - f*. A duel tells at most one bit and
+the level sets shrink with volume, so (d/2) log2(1/ratio) duels are the least there can be: the
+bound. Reported per cell: the median over seeds of the duels until the recommended point has the
+gap (infinite if it never does), the multiple of the bound and the range at nine digits.
+
+The methods were tuned on generated families (other quadratics, sines, chains and quartic forms)
+with seeds 0 to 5. The problems here are `geoduel.problems`, with seeds from 50. pycma and nevergrad
+run where they are installed, in normal coordinates at the start; pycma ranks λ points a generation,
+counted as λ log2 λ duels; nevergrad's (1+1) strategy compares one point with the incumbent.
+"""
+
+from __future__ import annotations
+
+# ruff: noqa: I001 - the threads must be set before NumPy loads
+import argparse
+import math
+import time
+from collections.abc import Callable
+from importlib.util import find_spec
+from typing import Any
+
+from _timing import describe_machine
+
+import numpy as np
+
+import geoduel as gd
+from geoduel.problems import Karcher, Problem, Quadratic, Rayleigh, Rosenbrock
+
+RATIOS = (1e-3, 1e-6, 1e-9)
+FIRST_SEED = 50
+
+# Name: problem of a seed, most duels.
+PROBLEMS: dict[str, tuple[Callable[[int], Problem], int]] = {
+    "quadratic-30-1e0": (lambda s: Quadratic.random(30, 1e0, s), 4_000),
+    "quadratic-30-1e2": (lambda s: Quadratic.random(30, 1e2, s), 15_000),
+    "quadratic-30-1e4": (lambda s: Quadratic.random(30, 1e4, s), 25_000),
+    "rosenbrock-20": (lambda s: Rosenbrock.random(20, s), 25_000),
+    "karcher-5": (lambda s: Karcher.random(5, rng=s), 5_000),
+    "karcher-10": (lambda s: Karcher.random(10, rng=s), 10_000),
+    "rayleigh-100": (lambda s: Rayleigh.random(100, s), 25_000),
+    "rayleigh-150": (lambda s: Rayleigh.random(150, s), 40_000),
+}
+STUDY = {
+    f"isotropic-{d}": (lambda s, d=d: Quadratic.random(d, 1.0, s), 100 * d + 500)
+    for d in (2, 5, 10, 30, 100, 300, 1000)
+} | {
+    f"condition-1e2-{d}": (lambda s, d=d: Quadratic.random(d, 1e2, s), 500 * d + 500)
+    for d in (2, 5, 10, 30, 100, 300)
+}
+QUICK = ("quadratic-30-1e0", "quadratic-30-1e2", "karcher-5")
+METHODS = ("auto", "duel-newton", "duel-csa", "block", "rdngd")
+
+
+class Hits:
+    """Duels at which each ratio was first reached."""
+
+    def __init__(self, problem: Problem) -> None:
+        self.problem, self.first = problem, float(problem.gap(problem.x0))
+        self.duels = dict.fromkeys(RATIOS, math.inf)
+
+    def see(self, x: Any, duels: float) -> bool:
+        """Note the gap at x; true once there is no more to reach."""
+        ratio = float(self.problem.gap(x)) / self.first
+        for r in RATIOS:
+            if ratio <= r and duels < self.duels[r]:
+                self.duels[r] = duels
+        return ratio <= RATIOS[-1]
+
+
+def by_geoduel(method: str) -> Callable[[Problem, int, int], Hits]:
+    def run(problem: Problem, seed: int, budget: int) -> Hits:
+        hits = Hits(problem)
+        gd.minimize(
+            problem.oracle(), problem.manifold, problem.x0, method=method, budget=budget, rng=seed,
+            callback=lambda p: hits.see(p.x, p.duels),
+        )  # fmt: skip
+        return hits
+
+    return run
+
+
+def chart(problem: Problem) -> Callable[[np.ndarray], Any]:
+    """Normal coordinates at the start."""
+    manifold, x0 = problem.manifold, problem.x0
+    return lambda c: manifold.exp(x0, manifold.from_coords(x0, np.asarray(c, dtype=float)))
+
+
+def by_pycma(problem: Problem, seed: int, budget: int) -> Hits:
+    import cma
+
+    hits, point, d = Hits(problem), chart(problem), problem.manifold.dim
+    step = problem.manifold.typical_dist / 5 / math.sqrt(d)
+    es = cma.CMAEvolutionStrategy(
+        np.zeros(d),
+        step,
+        {"seed": seed + 1, "verbose": -9, "tolfun": 0, "tolx": 0, "tolfunhist": 0},
+    )
+    duels = 0.0
+    while duels < budget and not es.stop():
+        asked = es.ask()
+        values = [float(problem.objective(point(c))) for c in asked]
+        es.tell(asked, values)
+        duels += len(asked) * math.log2(len(asked))
+        if hits.see(point(asked[int(np.argmin(values))]), duels):
+            break
+    return hits
+
+
+def by_nevergrad(problem: Problem, seed: int, budget: int) -> Hits:
+    import nevergrad as ng
+
+    hits, point = Hits(problem), chart(problem)
+    parameter = ng.p.Array(init=np.zeros(problem.manifold.dim))
+    parameter.random_state.seed(seed)
+    optimizer = ng.optimizers.registry["OnePlusOne"](parametrization=parameter, budget=budget)
+    best = math.inf
+    for duels in range(budget):
+        candidate = optimizer.ask()
+        x = point(candidate.value)
+        value = float(problem.objective(x))
+        optimizer.tell(candidate, value)
+        if value < best:
+            best = value
+            if hits.see(x, duels):
+                break
+    return hits
+
+
+def methods(names: list[str] | None) -> dict[str, Callable[[Problem, int, int], Hits]]:
+    found = {name: by_geoduel(name) for name in METHODS}
+    if find_spec("cma"):
+        found["pycma"] = by_pycma
+    if find_spec("nevergrad"):
+        found["nevergrad"] = by_nevergrad
+    return {k: v for k, v in found.items() if names is None or k in names}
+
+
+def report(name: str, runs: dict[str, Any], seeds: range) -> None:
+    make, budget = (PROBLEMS | STUDY)[name]
+    problems = [make(s) for s in seeds]
+    d = problems[0].manifold.dim
+    bound = d / 2 * math.log2(1 / RATIOS[-1])
+    print(f"\n{name}: d = {d}, bound {bound:.0f} duels to 1e-9, budget {budget}")
+    print(
+        f"  {'method':12s}" + "".join(f"{r:>9.0e}" for r in RATIOS) + "   bounds  range, failures"
+    )
+    for label, run in runs.items():
+        began = time.perf_counter()
+        hits = [run(p, s, budget) for p, s in zip(problems, seeds, strict=True)]
+        took = (time.perf_counter() - began) / len(hits)
+        table = np.array([[h.duels[r] for r in RATIOS] for h in hits])
+        last = np.sort(table[:, -1])
+        print(
+            f"  {label:12s}"
+            + "".join(f"{m:9.0f}" for m in np.median(table, axis=0))
+            + f"{np.median(last) / bound:8.2f}x  {last[0]:.0f} to {last[-1]:.0f},"
+            + f" {int(np.sum(np.isinf(last)))}/{len(last)}; {took:.2f} s a run",
+            flush=True,
+        )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--quick", action="store_true", help="three problems, three seeds")
+    parser.add_argument("--study", action="store_true", help="quadratics of dimension 2 to 1000")
+    parser.add_argument("--only", nargs="+", choices=[*PROBLEMS, *STUDY], metavar="NAME")
+    parser.add_argument("--methods", nargs="+", metavar="NAME")
+    parser.add_argument("--seeds", type=int, default=10, help="seeds a problem, from 50")
+    args = parser.parse_args()
+    names = args.only or (QUICK if args.quick else STUDY if args.study else PROBLEMS)
+    count = min(args.seeds, 3) if args.quick else args.seeds
+    print(describe_machine())
+    for name in names:
+        report(name, methods(args.methods), range(FIRST_SEED, FIRST_SEED + count))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,86 @@
+"""How noisy are the answers? A few duels are asked again, and the probes widened accordingly."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+__all__ = ["Noise"]
+
+ALARM = 0.40  # share of re-asked duels with another answer above which probes are widened
+
+
+class Noise(NamedTuple):
+    """Running estimate of the flip rate p, from duels asked twice.
+
+    Two answers to one duel differ with probability 2p(1-p) if each is wrong with probability p. An
+    answer then carries the capacity 1 + p log2 p + (1-p) log2(1-p) of a binary symmetric channel in
+    bits. Every sixty-seventh duel is asked again as long as the answers agree, every tenth once
+    they do not. While they differ like coins, the points compared are too close for the oracle:
+    probes widen by a fifth with each differing pair, and narrow again once answers are better.
+
+    Attributes
+    ----------
+    asked, differed : float
+        Duels asked twice and those with two answers, both with a memory of about 50 (a tie against
+        a win counts half).
+    total : int
+        Duels asked twice so far.
+    widen : float
+        β >= 1, factor on the length of the probes.
+    credit : float
+        Fractions of duels that are due to be asked again.
+    """
+
+    asked: float = 0.0
+    differed: float = 0.0
+    total: int = 0
+    widen: float = 1.0
+    credit: float = 0.0
+
+    def due(self, duels: int) -> tuple[int, Noise]:
+        """How many of the next duels to ask again."""
+        share = 0.1 if self.differed > 0.2 else 0.05 if self.total < 4 else 0.015
+        credit = self.credit + share * duels
+        count = min(int(credit), duels)
+        return count, self._replace(credit=credit - count)
+
+    def see(self, first: np.ndarray, again: np.ndarray) -> Noise:
+        """Learn from the two answers to each duel that was asked again."""
+        asked, differed, total, widen, credit = self
+        for a, b in zip(first, again, strict=True):
+            asked = 0.98 * asked + 1
+            differed = 0.98 * differed + (1.0 if a * b < 0 else 0.5 if a * b == 0 and a != b else 0)
+            total += 1
+            rate = differed / max(1.0, asked)
+            if rate > ALARM and asked > 5:
+                widen = min(1.2 * widen, 1e6)
+            elif rate < ALARM - 0.08:
+                widen = max(1.0, widen / 1.1)
+        return Noise(asked, differed, total, widen, credit)
+
+    @property
+    def flip_rate(self) -> float:
+        """Estimate of p, the probability of a wrong answer at the present probes, 0 to 1/2."""
+        differ = min(0.5, self.differed / max(1.0, self.asked))
+        return (1 - math.sqrt(1 - 2 * differ)) / 2
+
+    @property
+    def capacity(self) -> float:
+        """Information of one answer in bits, at least 0.02: 1 without noise."""
+        p = min(0.499, self.flip_rate)
+        if p < 1e-3:
+            return 1.0
+        return max(0.02, 1 + p * math.log2(p) + (1 - p) * math.log2(1 - p))
+
+    def uncertainty(self, length: float, longest: float) -> float:
+        """Distance to the optimum that an estimate ``length`` for clean answers becomes with noise.
+
+        Answers of capacity C know it 1/√C as well. Where probes had to be widened, to at most
+        ``longest``, the steps are far shorter than the distance and the probes longer: the
+        geometric mean of the two is right within a factor of about 3.
+        """
+        widened = min(self.widen * length, max(length, longest))
+        return math.sqrt(length * widened / self.capacity)
