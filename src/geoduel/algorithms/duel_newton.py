@@ -15,7 +15,7 @@ from ..domains import Domain
 from ..manifolds.base import Manifold
 from .base import recommend, stop_reason
 from .first_step import Begin, First, begin, directions, first_step
-from .frame import Frame, duels, mirrored_duels, one_problem
+from .frame import Frame, duels, mirrored_duels, one_problem, reach, within
 from .noise import Noise
 
 __all__ = ["DuelNewton", "NewtonState", "Window", "fit"]
@@ -26,7 +26,7 @@ BLUR = 0.3  # width of the sigmoid of a duel, in probe lengths
 OFF_CENTRE = 6.0  # scatter of the centres of exploring duels, in probe lengths
 OFF_BLUR = 3.0  # their width, in those of centred duels
 EXPLORE = 0.6  # probability of an exploring block, per unit of contradiction
-GAIN = 1.5  # growth of log δ, per unit of contradiction
+GAIN = 1.5  # growth of log δ, per unit of contradiction, at most; see `_gain`
 CLIP = 0.3  # eigenvalues of H are kept in [CLIP, 1/CLIP]
 LAPSE = 0.05  # least probability of an answer that has nothing to do with the model
 
@@ -210,11 +210,13 @@ class DuelNewton:
             z = OFF_CENTRE * delta * rng.standard_normal((d, d))
             z -= np.sum(z * e, axis=1)[:, None] * e
         v, c = e @ A.T, z @ A.T
-        probe = delta * v
+        farthest = reach(manifold) / 4  # on a sphere of radius 1, duels of points at a right angle
+        c, probe = within(c, farthest), within(delta * v, farthest)
         noise = state.answering
         if noise.widen > 1:
             length = np.linalg.norm(probe, axis=1)
             probe *= np.maximum(1, np.minimum(noise.widen, state.longest / length))[:, None]
+            probe = within(probe, farthest)
         repeats, noise = noise.due(d)
         asked = np.r_[np.arange(d), rng.permutation(d)[:repeats]]
         if exploring:
@@ -240,9 +242,10 @@ class DuelNewton:
         w = np.clip(abs(w), CLIP, 1 / CLIP)
         p = -(U / w) @ (U.T @ g)
         p *= min(1.0, 3 * delta * math.sqrt(d) / max(1e-300, float(np.linalg.norm(p))))
-        frame, _ = frame.move(manifold, A @ p)
+        step = within(A @ p, 2 * farthest)
+        frame, _ = frame.move(manifold, step)
         frame, inwards, _ = frame.enter(manifold, self.domain)
-        step = A @ p + inwards
+        step = step + inwards
         p = whiten @ step
         A = A @ ((U / np.sqrt(w)) @ U.T)
         root = (U * np.sqrt(w)) @ U.T  # old whitened coordinates to new
@@ -255,7 +258,8 @@ class DuelNewton:
         else:
             path = root @ p
             kappa = 0.7 * kappa + 0.3 * cosine
-            delta *= _shrink(d) ** noise.capacity * math.exp(GAIN * cosine)
+            delta *= _shrink(d) ** noise.capacity * math.exp(_gain(d, noise) * cosine)
+            delta = min(delta, farthest * math.sqrt(d) / float(np.linalg.norm(A)))
 
         forget = noise.capacity  # of an answer: without noise the mean is the base point itself
         behind = (1 - forget) * (state.behind - step)
@@ -281,6 +285,16 @@ def _cosine(a: np.ndarray, b: np.ndarray) -> float:
 def _shrink(d: int) -> float:
     """Factor on δ a block, as long as answers do not contradict: larger models lag more."""
     return min(0.8, max(0.7, 0.7 * (d / 40) ** 0.12))
+
+
+def _gain(d: int, noise: Noise) -> float:
+    """Growth of log δ per unit of contradiction.
+
+    Where the model is right, log δ drifts down by C log(1/shrink) a block and is spread by gain²/d,
+    the variance of the cosine. A ratio of the two well above 1/2 keeps the tail of δ thin; it
+    matters for d <= 3, and for noisy answers up to d = 10.
+    """
+    return min(GAIN, math.sqrt(0.7 * noise.capacity * d))
 
 
 def _memory(d: int, noise: Noise) -> int:

@@ -23,7 +23,7 @@ from ..errors import ArgumentError, CutLocusError, MissingOperationError
 from ..manifolds.base import Manifold
 from ..oracle import _host
 
-__all__ = ["Frame", "duels", "mirrored_duels", "one_problem", "reach"]
+__all__ = ["Frame", "duels", "mirrored_duels", "one_problem", "reach", "within"]
 
 RENEW = 32  # moves between two corrections of the rounding
 NOTHING = np.zeros((0, 0))
@@ -52,7 +52,7 @@ class Frame(NamedTuple):
 
     def tangent(self, manifold: Manifold, c: np.ndarray) -> Array:
         """Tangent vectors with coordinates ``c`` of shape (..., d), shortened to the `reach`."""
-        c = _within(c, reach(manifold))
+        c = within(c, reach(manifold))
         return self._vectors(manifold, c if self.rotation is None else c @ self.rotation.T)
 
     def at(self, manifold: Manifold, c: np.ndarray, domain: Domain | None = None) -> Array:
@@ -166,7 +166,7 @@ def _to_numpy(a: Array) -> np.ndarray:
     return np.asarray(_host(a), dtype=np.float64)
 
 
-def _within(c: np.ndarray, radius: float) -> np.ndarray:
+def within(c: np.ndarray, radius: float) -> np.ndarray:
     """Vectors shortened to just below the radius."""
     if radius == math.inf:
         return c

@@ -22,7 +22,7 @@ def problem(size: int, seed: int, eigenvalues: str = "log-uniform") -> Karcher:
     The paper names the condition number and a toolbox, not the law of the eigenvalues, and the law
     decides: with uniform eigenvalues the interval [H, A] is so wide that RDFW hardly moves.
     """
-    rng = np.random.default_rng([seed, size])
+    rng = np.random.default_rng(4000 + seed)
     return Karcher.random(size, m=50, condition=1e6, eigenvalues=eigenvalues, rng=rng)
 
 

@@ -23,7 +23,7 @@ RADIUS = 1e-8
 
 def problem(size: int, seed: int) -> Rayleigh:
     """B with entries N(0, 1/d), A = (B + B')/2, start uniform on the sphere."""
-    return Rayleigh.random(size, np.random.default_rng([seed, size]))
+    return Rayleigh.random(size, np.random.default_rng(3000 + seed))
 
 
 def lines(size: int, quick: bool) -> list[Line]:
