@@ -25,6 +25,7 @@ __all__ = [
     "namespace",
     "normal",
     "safe_sqrt",
+    "where",
 ]
 
 Array: TypeAlias = Any
@@ -124,6 +125,13 @@ def dot(u: Array, v: Array) -> Array:
     xp = namespace(u, v)
     # The compatibility layer takes ten times as long for torch's vecdot.
     return np.vecdot(u, v) if xp is np else xp.sum(u * v, axis=-1)
+
+
+def where(condition: Any, a: Array, b: Array) -> Array:
+    """``a`` where the condition holds and ``b`` elsewhere; a plain bool just chooses."""
+    if isinstance(condition, bool):
+        return a if condition else b
+    return namespace(condition).where(condition, a, b)
 
 
 def at_zero(t2: Array, a: Array, b: Array) -> Array:

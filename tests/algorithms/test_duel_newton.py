@@ -65,13 +65,26 @@ def test_a_wrong_first_step_costs_at_most_twice_the_duels(factor, measure, cases
     assert needed <= 2 * measure("quadratic", "duel-newton", 0)
 
 
-def test_saddles_repel():
-    """From the second eigenvector, up to rounding, to the first."""
+@pytest.mark.parametrize("seed", range(4))
+def test_saddles_repel(seed):
+    """From beside the second eigenvector to the first; 246 to 364 duels were measured."""
     manifold, A = gd.Sphere(5), np.diag([3.0, 2.0, 1.5, 1.0, 0.0])
-    x0 = manifold.to_manifold(np.array([1e-9, 1.0, 1e-9, -1e-9, 1e-9]))
+    x0 = manifold.to_manifold(np.array([1e-4, 1.0, 1e-4, -1e-4, 1e-4]))
     oracle = gd.from_objective(lambda x: -float(x @ A @ x))
-    result = gd.minimize(oracle, manifold, x0, method="duel-newton", budget=1000, rng=0)
+    result = gd.minimize(oracle, manifold, x0, method="duel-newton", budget=500, rng=seed)
     assert abs(result.x[0]) > 1 - 1e-9
+
+
+@pytest.mark.parametrize("method", ["duel-newton", "duel-csa"])
+def test_probes_do_not_outgrow_the_manifold(method):
+    """Coins for answers: the scale walks at random, but not beyond the sphere."""
+    rng = np.random.default_rng(0)
+    largest = []
+    gd.minimize(
+        lambda x, y: 1 - 2 * int(rng.integers(2)), gd.Sphere(3), method=method, budget=600, rng=0,
+        callback=lambda p: largest.append(p.state.uncertainty or 0.0),
+    )  # fmt: skip
+    assert max(largest) < np.pi * 10  # at most √50 times as long as the scale: answers of 0.02 bit
 
 
 @pytest.mark.parametrize("options", [{"initial_step": -1.0}, {"x_tol": 0.0}])

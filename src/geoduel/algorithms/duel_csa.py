@@ -16,7 +16,7 @@ from ..manifolds.base import Manifold
 from .base import recommend, stop_reason
 from .duel_newton import NewtonState
 from .first_step import Begin, First, begin, directions, first_step
-from .frame import Frame, mirrored_duels, one_problem
+from .frame import Frame, mirrored_duels, one_problem, reach
 from .noise import Noise
 
 __all__ = ["CSAState", "Covariance", "DuelCSA", "Memory"]
@@ -282,6 +282,7 @@ class DuelCSA:
         steady = length < (1.4 + 2 / (d + 1)) * math.sqrt(1 - (1 - c) ** (2 * (k + 1)))
         A = A.learn(h, steady, k, m)
         sigma *= math.exp(min(1.0, c / (1 + c) * (length - 1)))
+        sigma = min(sigma, reach(manifold) / (2 * math.sqrt(A.trace)))
 
         # One step says m/d as much about where the optimum is as a block of d duels.
         forget = 1 - (1 - noise.capacity) ** (m / d)

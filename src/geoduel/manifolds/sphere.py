@@ -9,7 +9,18 @@ from functools import partial
 
 import numpy as np
 
-from .._arrays import Array, at_zero, combine, cos_sinc, dot, expand, namespace, normal, safe_sqrt
+from .._arrays import (
+    Array,
+    at_zero,
+    combine,
+    cos_sinc,
+    dot,
+    expand,
+    namespace,
+    normal,
+    safe_sqrt,
+    where,
+)
 from .._check import positive_shape
 from ..errors import ArgumentError, NotOnManifoldError
 from .base import Manifold
@@ -84,30 +95,29 @@ class Sphere(Manifold):
         return 2 * namespace(x).atan2(minus, plus)
 
     def geodesic(self, x: Array, v: Array) -> Callable[[float | Array], Array]:
-        axes, v2 = len(self.shape), self._dot(v, v)
-        # Rounding drifts off the sphere like a random walk; one Newton step of 1/|x| pulls it back.
-        renew = 1.5 - 0.5 * self._dot(x, x)
+        axes, arc = len(self.shape), self._arc(x, v)
 
         def point(t: float | Array) -> Array:
-            angle2 = t * t * v2
-            c, s = cos_sinc(angle2)
-            c = at_zero(angle2, c, c * renew)  # exp(x, 0) is x to the last bit
-            return combine(c, x, s * t, v, axes)
+            c, s = arc(t)
+            return combine(c, x, s, v, axes)
 
         return point
 
+    def exp_pair(self, x: Array, v: Array) -> tuple[Array, Array]:
+        axes, (c, s) = len(self.shape), self._arc(x, v)(1.0)
+        return combine(c, x, s, v, axes), combine(c, x, -s, v, axes)
+
     def log(self, x: Array, y: Array) -> Array:
-        xp = namespace(x, y)
         minus, plus = x - y, x + y
         m, p = self._dot(minus, minus), self._dot(plus, plus)
         # Tangential part of y at x, from the nearer of y and -y: no cancellation at either end.
-        near = minus - self._times(m / 2, x)
+        near = self._times(m / 2, x) - minus
         far = plus - self._times(p / 2, x)
-        u = xp.where(expand(xp.asarray(m <= p), len(self.shape)), -near, far)
+        u = where(expand(m <= p, len(self.shape)), near, far)
         sin = self._length(u)
-        angle = 2 * xp.atan2(safe_sqrt(m), safe_sqrt(p))
+        angle = 2 * _atan2(safe_sqrt(m), safe_sqrt(p))
         zero = sin == 0
-        scale = xp.where(zero, xp.ones_like(sin), angle / xp.where(zero, xp.ones_like(sin), sin))
+        scale = where(zero, 1.0, angle / where(zero, 1.0, sin))
         return self._mark_cut_locus(zero & (m > p), self._times(scale, u), x, y)
 
     def transport(self, x: Array, y: Array, v: Array) -> Array:
@@ -190,6 +200,19 @@ class Sphere(Manifold):
 
     # -- private -----------------------------------------------------------------------------------
 
+    def _arc(self, x: Array, v: Array) -> Callable[[float | Array], tuple[Array, Array]]:
+        """Numbers c and s with exp(x, t v) = c x + s v, as a function of t."""
+        v2 = self._dot(v, v)
+        # Rounding drifts off the sphere like a random walk; one Newton step of 1/|x| pulls it back.
+        renew = 1.5 - 0.5 * self._dot(x, x)
+
+        def numbers(t: float | Array) -> tuple[Array, Array]:
+            angle2 = t * t * v2
+            c, s = cos_sinc(angle2)
+            return at_zero(angle2, c, c * renew), s * t  # exp(x, 0) is x to the last bit
+
+        return numbers
+
     def _flat(self, a: Array) -> Array:
         return a if len(self.shape) == 1 else _flat(len(self.shape), a)
 
@@ -221,3 +244,7 @@ def _flat(axes: int, a: Array) -> Array:
 
 def _dot(axes: int, u: Array, v: Array) -> Array:
     return dot(_flat(axes, u), _flat(axes, v))
+
+
+def _atan2(a: Array, b: Array) -> Array:
+    return math.atan2(a, b) if isinstance(a, float) else namespace(a).atan2(a, b)
