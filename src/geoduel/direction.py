@@ -10,52 +10,20 @@ points uphill on average; h̄ averages M of them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
-from typing import Any, NamedTuple
+from collections.abc import Generator
+from typing import Any
 
 import numpy as np
 
 from ._arrays import Array, expand, namespace
 from .manifolds.base import Manifold
 
-__all__ = ["Ask", "Direction", "estimate"]
-
-Ask = Generator[tuple[Array, Array], Any, Any]
-"""A generator that yields pairs of points (x, y) to compare and is sent their answers."""
-
-
-class Direction(NamedTuple):
-    """An estimated uphill direction at a point.
-
-    Attributes
-    ----------
-    answer : int or array of shape (M, ...)
-        The answers to the duels.
-    tangents : array of shape (..., *point_shape), with a leading axis M for a batch
-        The unit tangent vectors that were tried.
-    walk : callable or None
-        For a single pair, the geodesic t -> Exp_x(t u), whose work the duel has done already.
-    """
-
-    answer: Any
-    tangents: Array
-    walk: Callable[[Any], Array] | None
-
-    def mean(self, manifold: Manifold) -> Array:
-        """H of one pair, or h̄ = (1/M) Σ h_j of a batch; |h̄| <= 1, not normalised."""
-        h = expand(self.answer, len(manifold.point_shape)) * self.tangents
-        return h if self.walk else namespace(h).mean(h, axis=0)
-
-    def move(self, manifold: Manifold, x: Array, t: float) -> Array:
-        """Exp_x(t h): from x along the direction, a geodesic length t per unit of h."""
-        if self.walk:
-            return self.walk(t * self.answer)
-        return manifold.exp(x, t * self.mean(manifold))
+__all__ = ["estimate"]
 
 
 def estimate(
     manifold: Manifold, rng: np.random.Generator, x: Array, radius: float, batch: int = 1
-) -> Generator[tuple[Array, Array], Any, Direction]:
+) -> Generator[tuple[Array, Array], Any, Array]:
     """Estimate an uphill direction at ``x`` from ``batch`` duels (equations of h and h̄).
 
     Parameters
@@ -78,8 +46,8 @@ def estimate(
 
     Returns
     -------
-    Direction
-        The directions with their answers; `Direction.mean` is h or h̄.
+    array of shape (..., *point_shape)
+        h, or h̄ = (1/M) Σ h_j, a tangent vector at x; |h̄| <= 1, not normalised.
 
     Examples
     --------
@@ -92,11 +60,11 @@ def estimate(
     >>> try:
     ...     duels.send(+1)  # f(ahead) > f(behind): uphill is ahead
     ... except StopIteration as done:
-    ...     h = done.value.mean(Euclidean(2))
+    ...     h = done.value
     >>> bool(np.allclose(h, ahead / 1e-3))
     True
     """
     u = manifold.unit_tangent(rng, x, () if batch == 1 else (batch,))
-    walk = manifold.geodesic(x, u)
-    answer = yield walk(radius), walk(-radius)
-    return Direction(answer, u, walk if batch == 1 else None)
+    answer = yield manifold.exp_pair(x, radius * u)
+    h = expand(answer, len(manifold.point_shape)) * u
+    return h if batch == 1 else namespace(h).mean(h, axis=0)

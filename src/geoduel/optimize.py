@@ -281,6 +281,7 @@ class _Run:
         self.history = History()
         self.stride = 1 if self.iterations is None else _nice(self.iterations / RECORDS)
         self.stop_reason = "iterations"
+        self.on_tie = -1 if self.tie_rule == "paper" else 0  # Q is -1 unless f(x) > f(y)
         self.began = time.perf_counter()
         self.state: State = self.method.start(self.manifold, self.x0, self.rng)
 
@@ -318,7 +319,7 @@ class _Run:
             if reason := getattr(self.state, "stop", None):
                 self.stop_reason = reason
                 return
-            if self.ties_in_a_row >= TIES_IN_A_ROW:
+            if self.ties_in_a_row >= TIES_IN_A_ROW and not self.on_tie:
                 self.stop_reason = "ties"
                 return
 
@@ -329,27 +330,28 @@ class _Run:
 
     def ask(self, x: Array, y: Array) -> Any:
         """Put the pairs to the oracle, within the budget, and count."""
-        lead = x.ndim - self.axes
-        batch = math.prod(x.shape[:lead]) // self.problems if lead else 1
+        if x.ndim == self.axes:  # one pair
+            if self.duels >= self.most_duels:
+                raise BudgetExhaustedError
+            answer = answers(self.oracle, x, y, self.axes)
+            self.duels += 1
+            if answer:
+                self.ties_in_a_row = 0
+                return answer
+            self.ties += 1
+            self.ties_in_a_row += 1
+            return self.on_tie
+        batch = math.prod(x.shape[: x.ndim - self.axes]) // self.problems
         if self.duels + batch > self.most_duels:
             raise BudgetExhaustedError
         answer = answers(self.oracle, x, y, self.axes, self.executor)
         self.duels += batch
-        if isinstance(answer, int):
-            tied, ties = answer == 0, int(answer == 0)
-        else:
-            tied = answer == 0
-            ties = int(namespace(answer).count_nonzero(tied))
-        if not ties:
-            self.ties_in_a_row = 0
-            return answer
+        xp, tied = namespace(answer), answer == 0
+        ties = int(xp.count_nonzero(tied))
         self.ties += ties
-        if self.tie_rule == "paper":  # Q is -1 unless f(x) > f(y)
-            return (
-                -1 if isinstance(answer, int) else answer - namespace(x).astype(tied, answer.dtype)
-            )
-        self.ties_in_a_row = self.ties_in_a_row + batch if ties == batch * self.problems else 0
-        return answer
+        all_tied = ties == batch * self.problems
+        self.ties_in_a_row = self.ties_in_a_row + batch if all_tied else 0
+        return answer + self.on_tie * xp.astype(tied, answer.dtype) if ties else answer
 
     def record(self) -> None:
         """Append to the history, and thin it by half when it has grown long."""

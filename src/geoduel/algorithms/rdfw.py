@@ -107,6 +107,6 @@ class RDFW:
         size = positive_int(self.batch(k), f"batch({k})") if callable(self.batch) else self.batch
 
         h = yield from estimate(manifold, rng, x, nu(k), size)
-        z = domain.linear_minimizer(x, h.mean(manifold))
+        z = domain.linear_minimizer(x, h)
         x = manifold.geodesic(x, manifold.log(x, z))(2 / (k + 3))
         return RDFWState(k + 1, x)

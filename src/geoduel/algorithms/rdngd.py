@@ -125,8 +125,14 @@ class RDNGD:
         eta: Any = self.step_size  # a schedule and a number, since `plan`
         nu: Any = self.radius
 
-        h = yield from estimate(manifold, rng, x, nu, self.batch)  # lines 3-4
-        x_next = h.move(manifold, x, -eta(k))  # line 5
+        if self.batch == 1:  # one geodesic carries the duel and the step, and shares their work
+            u = manifold.unit_tangent(rng, x)  # line 3
+            walk = manifold.geodesic(x, u)
+            h = yield walk(nu), walk(-nu)  # line 4: the sign, h u is the direction
+            x_next = walk(-eta(k) * h)  # line 5
+        else:
+            h = yield from estimate(manifold, rng, x, nu, self.batch)
+            x_next = manifold.exp(x, -eta(k) * h)
         if self.domain is not None:
             x_next = self.domain.project(x_next)
 
