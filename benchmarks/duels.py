@@ -1,4 +1,4 @@
-"""How many duels to 3, 6 and 9 digits: the default method beside others, on problems it never saw.
+"""How many duels to 3, 6 and 9 digits: the default method beside others.
 
     python benchmarks/duels.py [--quick] [--only NAME ...] [--methods NAME ...] [--seeds 10]
 
@@ -7,8 +7,8 @@ the level sets shrink with volume, so (d/2) log2(1/ratio) duels are the least th
 bound. Reported per cell: the median over seeds of the duels until the recommended point has the
 gap (infinite if it never does), the multiple of the bound and the range at nine digits.
 
-The methods were tuned on generated families (other quadratics, sines, chains and quartic forms)
-with seeds 0 to 5. The problems here are `geoduel.problems`, with seeds from 50. pycma and nevergrad
+Seeds start at 50. The default's constants were tuned on other seeds, in part of the same classes;
+docs/methods.md says which was seen when. pycma and nevergrad
 run where they are installed, in normal coordinates at the start; pycma ranks λ points a generation,
 counted as λ log2 λ duels; nevergrad's (1+1) strategy compares one point with the incumbent.
 """

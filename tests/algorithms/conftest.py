@@ -34,6 +34,7 @@ def quartic(seed: int) -> Case:
     rng = np.random.default_rng(seed)
     Q, _ = np.linalg.qr(rng.standard_normal((8, 8)))
     D = np.sort(rng.random(8))
+    level = 0.0
     for k in range(1, 9):
         level = (0.5 + D[:k].sum()) / k
         if k == 8 or level < D[k]:

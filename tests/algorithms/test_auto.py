@@ -73,12 +73,14 @@ def test_twenty_percent_of_wrong_answers(measure, cases):
         noisy = gd.Noisy(gd.from_objective(objective, vectorized=True), flip=0.2, rng=seed)
         return measure("quadratic", "auto", seed, oracle=noisy, target=1e-6)
 
-    assert np.median([needed(s) for s in range(3)]) <= 1.3 * 2575  # median of seeds 0 to 4
+    # Median of seeds 0 to 4, of which one (3) needs more than 5000.
+    assert np.median([needed(s) for s in range(3)]) <= 1.3 * 2393
 
 
 def test_the_noise_is_estimated(bowl):
     oracle, manifold, x0, _ = bowl
     result = gd.minimize(gd.Noisy(oracle, flip=0.2, rng=0), manifold, x0, budget=1500, rng=0)
+    assert result.noise is not None
     assert 0.1 < result.noise < 0.35  # about 50 pairs: standard error 0.06
     assert gd.minimize(oracle, manifold, x0, budget=300, rng=0).noise == 0
 
@@ -92,8 +94,9 @@ def test_noise_that_grows_as_probes_shrink_is_handed_over(bowl):
         noisy, manifold, x0, budget=3000, rng=0, callback=lambda p: states.append(p.state)
     )
     assert isinstance(states[-1], CSAState)
-    distance = np.linalg.norm(result.x - centre)
+    distance = float(np.linalg.norm(result.x - centre))
     assert distance < 0.2
+    assert result.uncertainty is not None
     assert distance / 10 < result.uncertainty < 30 * distance + 0.3
 
 
@@ -166,7 +169,7 @@ def test_several_problems_at_once_are_run_by_rdngd():
 
 @pytest.mark.parametrize(("method", "most"), [("auto", 600), ("duel-csa", 1000)])
 def test_karcher_mean_between_its_bounds(method, most):
-    """From a corner of the interval; 402 and 700 duels were measured (medians of seeds 0 to 2)."""
+    """From a corner of the interval; with m = 50, 402 and 700 were measured (seeds 0 to 2)."""
     problem = Karcher.random(5, m=20, rng=0)
     interval = problem.domain()
     first = problem.gap(problem.x0)

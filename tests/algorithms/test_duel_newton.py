@@ -7,8 +7,8 @@ import geoduel as gd
 from geoduel.algorithms.duel_newton import fit
 from geoduel.errors import ArgumentError
 
-# Medians of seven runs, seeds 0 to 6; a run of three has a median within 1.3 of it.
-MEDIANS = {"quadratic": 664, "quartic": 361, "karcher": 189, "rotation": 84}
+# Medians of seven runs, seeds 0 to 6; that of the first three may exceed them by 1.3.
+MEDIANS = {"quadratic": 664, "quartic": 311, "karcher": 195, "rotation": 91}
 
 
 @pytest.mark.parametrize("name", MEDIANS)

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Generator
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
 from .._arrays import Array
-from .._check import positive
-from ..domains import Domain
 from ..manifolds.base import Manifold
+from .base import DuelMethod
 from .duel_csa import CSAState, DuelCSA
 from .duel_newton import DuelNewton, NewtonState
 from .first_step import Begin
@@ -24,15 +23,15 @@ HAND_OVER = 4.0  # widening of the probes above which DuelCSA goes on
 
 
 @dataclass(frozen=True)
-class Auto:
+class Auto(DuelMethod):
     """The default: `DuelNewton`, and `DuelCSA` where that one does better.
 
         first step by doubling duels
         d <= 300: blocks of DuelNewton, until the answers need probes four times as long
         then, and for d > 300: steps of DuelCSA, which starts from the frame and metric learned
 
-    Answers that are wrong at a constant rate stay with DuelNewton, which remembers more of them;
-    noise that grows as probes shrink (Bradley-Terry) is what makes the probes longer.
+    Answers that are wrong at a constant rate stay with DuelNewton, whose fit allows for them; noise
+    that grows as probes shrink (Bradley-Terry) is what makes the probes longer.
 
     Several problems at once (leading axes of the start) are run by `RDNGD` with its cosine step.
 
@@ -52,17 +51,6 @@ class Auto:
     array([0., 0., 1.])
     """
 
-    domain: Domain | None = None
-    initial_step: float | None = None
-    x_tol: float | None = None
-
-    feasible_first: ClassVar[bool] = True
-
-    def __post_init__(self) -> None:
-        for name in ("initial_step", "x_tol"):
-            if getattr(self, name) is not None:
-                positive(getattr(self, name), name)
-
     def plan(
         self, manifold: Manifold, x0: Array, *, iterations: int | None, budget: int | None
     ) -> tuple[Auto | RDNGD, int | None]:
@@ -70,7 +58,7 @@ class Auto:
             return RDNGD(domain=self.domain).plan(
                 manifold, x0, iterations=iterations, budget=budget
             )
-        return self, iterations
+        return super().plan(manifold, x0, iterations=iterations, budget=budget)
 
     def start(self, manifold: Manifold, x0: Array, rng: np.random.Generator) -> Begin:
         return self._method(manifold, None).start(manifold, x0, rng)

@@ -6,17 +6,20 @@ sent the answers, so a function, a person and a batch on an accelerator drive on
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Generator
-from typing import Any, Protocol
+from dataclasses import dataclass
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
 from .._arrays import Array, eps, expand, namespace
+from .._check import positive
 from ..domains import Domain
 from ..manifolds.base import Manifold
-from .frame import Frame
+from .frame import Frame, one_problem
 
-__all__ = ["Method", "State", "default_radius", "pick", "recommend", "stop_reason"]
+__all__ = ["DuelMethod", "Method", "State", "default_radius", "pick", "recommend", "stop_reason"]
 
 
 class State(Protocol):
@@ -60,6 +63,50 @@ def pick(condition: Any, a: Array, b: Array, manifold: Manifold) -> Array:
     if isinstance(condition, bool):
         return a if condition else b
     return namespace(a, b).where(expand(condition, len(manifold.point_shape)), a, b)
+
+
+@dataclass(frozen=True)
+class DuelMethod(ABC):
+    """What the methods that choose their own steps have in common: three settings, one problem.
+
+    Parameters
+    ----------
+    domain : Domain, optional
+        Feasible set.
+    initial_step : float, optional
+        Geodesic length of the first trial.
+    x_tol : float, optional
+        Accuracy at which to stop, a geodesic length.
+    """
+
+    domain: Domain | None = None
+    initial_step: float | None = None
+    x_tol: float | None = None
+
+    feasible_first: ClassVar[bool] = True
+    """Duels are decided by the domain where it can; see `geoduel.oracle.feasible_first`."""
+
+    def __post_init__(self) -> None:
+        for name in ("initial_step", "x_tol"):
+            if getattr(self, name) is not None:
+                positive(getattr(self, name), name)
+
+    def plan(
+        self, manifold: Manifold, x0: Array, *, iterations: int | None, budget: int | None
+    ) -> tuple[Any, int | None]:
+        """Settle the length of the run: only its limits do. Refuse several problems at once."""
+        one_problem(manifold, x0, self)
+        return self, iterations
+
+    @abstractmethod
+    def start(self, manifold: Manifold, x0: Array, rng: np.random.Generator) -> Any:
+        """Return the state before the first iteration."""
+
+    @abstractmethod
+    def step(
+        self, manifold: Manifold, state: Any, rng: np.random.Generator
+    ) -> Generator[tuple[Array, Array], Any, Any]:
+        """One iteration: yield pairs, be sent answers, return the next state."""
 
 
 def default_radius(manifold: Manifold, x: Array) -> float:

@@ -5,17 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Generator
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from .._arrays import Array
-from .._check import positive
-from ..domains import Domain
 from ..manifolds.base import Manifold
-from .base import recommend, stop_reason
+from .base import DuelMethod, recommend, stop_reason
 from .first_step import begin, directions, line_search
-from .frame import Frame, duels, mirrored_duels, one_problem
+from .frame import Frame, duels, mirrored_duels
 
 __all__ = ["Block", "BlockState"]
 
@@ -43,7 +41,7 @@ class BlockState(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Block:
+class Block(DuelMethod):
     """Descent along the average of d orthogonal duels, with a line search by duels.
 
         repeat:
@@ -74,23 +72,6 @@ class Block:
     >>> bool(result.x @ result.x < 1e-6)
     True
     """
-
-    domain: Domain | None = None
-    initial_step: float | None = None
-    x_tol: float | None = None
-
-    feasible_first: ClassVar[bool] = True
-
-    def __post_init__(self) -> None:
-        for name in ("initial_step", "x_tol"):
-            if getattr(self, name) is not None:
-                positive(getattr(self, name), name)
-
-    def plan(
-        self, manifold: Manifold, x0: Array, *, iterations: int | None, budget: int | None
-    ) -> tuple[Block, int | None]:
-        one_problem(manifold, x0, self)
-        return self, iterations
 
     def start(self, manifold: Manifold, x0: Array, rng: np.random.Generator) -> BlockState:
         first = begin(manifold, x0, self.initial_step, frame=False)

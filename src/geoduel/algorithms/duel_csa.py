@@ -5,18 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Generator
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from .._arrays import Array
-from .._check import positive
-from ..domains import Domain
 from ..manifolds.base import Manifold
-from .base import recommend, stop_reason
+from .base import DuelMethod, recommend, stop_reason
 from .duel_newton import NewtonState
 from .first_step import Begin, First, begin, directions, first_step
-from .frame import Frame, mirrored_duels, one_problem, reach
+from .frame import Frame, mirrored_duels, reach
 from .noise import Noise
 
 __all__ = ["CSAState", "Covariance", "DuelCSA", "Memory"]
@@ -150,7 +148,7 @@ class CSAState(NamedTuple):
 
 
 @dataclass(frozen=True)
-class DuelCSA:
+class DuelCSA(DuelMethod):
     """Mirrored evolution strategy that only compares.
 
     Two orthogonal directions a step, each a duel between the two ends of a geodesic through x; the
@@ -191,23 +189,6 @@ class DuelCSA:
     >>> bool(result.x[0] > 1 - 1e-6)
     True
     """
-
-    domain: Domain | None = None
-    initial_step: float | None = None
-    x_tol: float | None = None
-
-    feasible_first: ClassVar[bool] = True
-
-    def __post_init__(self) -> None:
-        for name in ("initial_step", "x_tol"):
-            if getattr(self, name) is not None:
-                positive(getattr(self, name), name)
-
-    def plan(
-        self, manifold: Manifold, x0: Array, *, iterations: int | None, budget: int | None
-    ) -> tuple[DuelCSA, int | None]:
-        one_problem(manifold, x0, self)
-        return self, iterations
 
     def start(self, manifold: Manifold, x0: Array, rng: np.random.Generator) -> Begin:
         return begin(manifold, x0, self.initial_step, frame=manifold.dim <= FULL)
