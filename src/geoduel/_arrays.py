@@ -100,7 +100,11 @@ def combine(a: Array, x: Array, b: Array, y: Array, axes: int) -> Array:
         and x.size < 1000
     ):
         return (_drot or _load_drot())(x, y, a, b)[0]
-    return expand(a, axes) * x + expand(b, axes) * y
+    total, other = expand(a, axes) * x, expand(b, axes) * y
+    if type(total) is _NDARRAY and total.shape == other.shape and total.dtype == other.dtype:
+        total += other  # one large array less to allocate
+        return total
+    return total + other
 
 
 _drot: Any = None
@@ -138,7 +142,15 @@ def at_zero(t2: Array, a: Array, b: Array) -> Array:
     """``a`` where ``t2`` is zero and ``b`` elsewhere."""
     if isinstance(t2, float):
         return b if t2 else a
-    return namespace(t2).where(t2 == 0, a, b)
+    return b if _nowhere_zero(t2) else namespace(t2).where(t2 == 0, a, b)
+
+
+def _nowhere_zero(t2: Array) -> bool:
+    """Whether NumPy numbers are all nonzero, so that the masks can be saved; they cost the most.
+
+    Other arrays are not asked: on an accelerator the question would wait for what runs there.
+    """
+    return type(t2) is _NDARRAY and bool(t2.all())
 
 
 def safe_sqrt(a: Array) -> Array:
@@ -157,6 +169,9 @@ def cos_sinc(t2: Array) -> tuple[Array, Array]:
     if isinstance(t2, float):
         t = math.sqrt(t2)
         return math.cos(t), (math.sin(t) / t if t > 0 else 1.0)
+    if _nowhere_zero(t2):
+        t = np.sqrt(t2)
+        return np.cos(t), np.sin(t) / t
     xp = namespace(t2)
     zero = t2 == 0
     t = xp.sqrt(xp.where(zero, xp.ones_like(t2), t2))
@@ -172,6 +187,9 @@ def cosh_sinhc(t2: Array) -> tuple[Array, Array]:
     if isinstance(t2, float):
         t = math.sqrt(t2)
         return math.cosh(t), (math.sinh(t) / t if t > 0 else 1.0)
+    if _nowhere_zero(t2):
+        t = np.sqrt(t2)
+        return np.cosh(t), np.sinh(t) / t
     xp = namespace(t2)
     zero = t2 == 0
     t = xp.sqrt(xp.where(zero, xp.ones_like(t2), t2))
