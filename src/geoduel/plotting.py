@@ -69,7 +69,8 @@ def _band(axis: Any, runs: Sequence[Run], what: str, colour: str) -> None:
     """Median over seeds and, around it, the quartiles."""
     length = min(len(r.gap) for r in runs)
     x = np.median([getattr(r.history, what)[:length] for r in runs], axis=0)
-    gaps = np.maximum([r.gap[:length] for r in runs], 1e-17)
+    # A gap is known to about 15 digits of the start's; below that it would be rounding, or zero.
+    gaps = [np.maximum(r.gap[:length], 1e-15 * r.start_gap) for r in runs]
     low, middle, high = np.percentile(gaps, [25, 50, 75], axis=0)
     style = "--" if runs[0].sees == "values" else "-"
     axis.plot(x, middle, style, color=colour, label=runs[0].label, linewidth=1.6)

@@ -46,7 +46,7 @@ def interval(problem: Karcher) -> SPDInterval:
 
 
 def lines(size: int, quick: bool) -> list[Line]:
-    """RDNGD, RRDNGD with a practical phase length, RDFW on the interval, and ZO-RGD."""
+    """RDNGD, RRDNGD with a practical phase length, RDFW on the interval, the default, ZO-RGD."""
     T = 500 if quick else 5_000
     phase = 20 * size  # the theorem's phase length is in the hundreds of thousands
     return [
@@ -54,6 +54,7 @@ def lines(size: int, quick: bool) -> list[Line]:
         duelled("RDNGD cosine", "rdngd", T, step_size=cosine(1e-1, 1e-6), radius=RADIUS),
         duelled("RRDNGD", "rrdngd", T, phase_length=phase, step_size=0.5, radius=RADIUS),
         duelled("RDFW on [H, A]", "rdfw", T, interval, batch=frank_wolfe_batch, radius=RADIUS),
+        duelled("default method", "auto", ties="skip", budget=40 * size**2),
         Line(
             "ZO-RGD",
             lambda p, rng: (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -27,11 +27,12 @@ def problem(size: int, seed: int) -> Rayleigh:
 
 
 def lines(size: int, quick: bool) -> list[Line]:
-    """RDNGD with constant and cosine steps; ZO-RGD, which sees values, as the yardstick."""
+    """RDNGD with constant and cosine steps, the default method, and ZO-RGD, which sees values."""
     T = 5_000 if quick else 50_000
     return [
         duelled("RDNGD constant", "rdngd", T, step_size=constant(1e-2), radius=RADIUS),
         duelled("RDNGD cosine", "rdngd", T, step_size=cosine(1e-1, 1e-8), radius=RADIUS),
+        duelled("default method", "auto", ties="skip", budget=2_000 if quick else 10_000),
         Line(
             "ZO-RGD",
             lambda p, rng: zo_rgd(p, iterations=T, smoothing=1e-6, rng=rng).history,
@@ -44,8 +45,9 @@ def lines(size: int, quick: bool) -> list[Line]:
 def duelled(
     label: str,
     method: str,
-    iterations: int | None,
+    iterations: int | None = None,
     domain: Callable[[Any], Domain] | None = None,
+    ties: Literal["paper", "skip"] = "paper",
     **settings: Any,
 ) -> Line:
     """Return a line that runs a method of the package through duels alone."""
@@ -61,12 +63,12 @@ def duelled(
                 iterations=iterations,
                 rng=rng,
                 monitor=problem.gap,
-                ties="paper",
+                ties=ties,
                 domain=None if domain is None else domain(problem),
                 **settings,
             ).history
 
-    recorded = {"method": method, "iterations": iterations, "ties": "paper", **settings}
+    recorded = {"method": method, "iterations": iterations, "ties": ties, **settings}
     return Line(
         label, run, {k: v if isinstance(v, int | float) else str(v) for k, v in recorded.items()}
     )
