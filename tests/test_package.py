@@ -30,15 +30,20 @@ def python(code: str) -> str:
 
 
 def test_import_is_quick():
-    """0.3 s, the best of several; processor time, since other programs may be running."""
-    code = "import time, geoduel; print(time.process_time())"
+    """0.3 s, the best of several; processor time, since other programs may be running.
+
+    They slow the processor all the same, so the limit is for a machine at rest: where NumPy alone
+    takes longer than 0.12 s, it grows in proportion.
+    """
     idle = float(python("import time; print(time.process_time())"))
-    seconds = []
+    seconds, limit = [], 0.3
     for _ in range(10):
-        seconds.append(float(python(code)) - idle)
-        if seconds[-1] < 0.3:
+        numpy = float(python("import time, numpy; print(time.process_time())")) - idle
+        limit = 0.3 * max(1.0, numpy / 0.12)
+        seconds.append(float(python("import time, geoduel; print(time.process_time())")) - idle)
+        if seconds[-1] < limit:
             return
-    pytest.fail(f"import geoduel took {min(seconds):.2f} s at best")
+    pytest.fail(f"import geoduel took {min(seconds):.2f} s at best, limit {limit:.2f} s")
 
 
 def test_import_needs_the_core_alone():

@@ -8,37 +8,13 @@ result = gd.minimize(oracle, sphere, budget=10_000, rng=0)
 result.x                                                   # best point
 """
 
-from . import errors, theory
+from typing import TYPE_CHECKING
+
+from . import errors
+from ._lazy import loader
 from ._version import __version__
 from .algorithms import RDFW, RDNGD, RRDNGD, Auto, Block, DuelCSA, DuelNewton, Method
-from .domains import (
-    Ball,
-    Box,
-    Domain,
-    Intersection,
-    L1Ball,
-    L2Ball,
-    ProbabilitySimplex,
-    SPDInterval,
-)
-from .manifolds import (
-    SPD,
-    Euclidean,
-    Grassmann,
-    Hyperbolic,
-    Manifold,
-    Power,
-    Product,
-    Rotations,
-    Simplex,
-    Sphere,
-    Stiefel,
-    Torus,
-    from_geomstats,
-    from_geoopt,
-    from_pymanopt,
-    to_pymanopt,
-)
+from .manifolds.base import Manifold
 from .optimize import History, Progress, Result, minimize
 from .oracle import (
     Counted,
@@ -51,6 +27,70 @@ from .oracle import (
     from_preference,
 )
 from .schedules import Schedule, constant, cosine, geometric
+
+if TYPE_CHECKING:
+    from . import theory
+    from .domains import (
+        Ball,
+        Box,
+        Domain,
+        Intersection,
+        L1Ball,
+        L2Ball,
+        ProbabilitySimplex,
+        SPDInterval,
+    )
+    from .manifolds import (
+        SPD,
+        Euclidean,
+        Grassmann,
+        Hyperbolic,
+        Power,
+        Product,
+        Rotations,
+        Simplex,
+        Sphere,
+        Stiefel,
+        Torus,
+        from_geomstats,
+        from_geoopt,
+        from_pymanopt,
+        to_pymanopt,
+    )
+
+__getattr__ = loader(
+    __name__,
+    {
+        "theory": (),
+        "domains": (
+            "Ball",
+            "Box",
+            "Domain",
+            "Intersection",
+            "L1Ball",
+            "L2Ball",
+            "ProbabilitySimplex",
+            "SPDInterval",
+        ),
+        "manifolds": (
+            "SPD",
+            "Euclidean",
+            "Grassmann",
+            "Hyperbolic",
+            "Power",
+            "Product",
+            "Rotations",
+            "Simplex",
+            "Sphere",
+            "Stiefel",
+            "Torus",
+            "from_geomstats",
+            "from_geoopt",
+            "from_pymanopt",
+            "to_pymanopt",
+        ),
+    },
+)
 
 __all__ = [
     "RDFW",
@@ -105,3 +145,7 @@ __all__ = [
     "theory",
     "to_pymanopt",
 ]
+
+
+def __dir__() -> list[str]:
+    return __all__

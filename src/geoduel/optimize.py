@@ -9,7 +9,7 @@ from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import Executor
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields, replace
-from typing import Any, Literal, cast
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 import numpy as np
 
@@ -17,7 +17,6 @@ from ._arrays import Array, namespace
 from ._check import one_of, positive_int
 from ._linalg import stop
 from .algorithms import METHODS, Method, State
-from .domains import Domain
 from .errors import (
     ArgumentError,
     BudgetExhaustedError,
@@ -27,6 +26,9 @@ from .errors import (
 )
 from .manifolds.base import Manifold
 from .oracle import Oracle, answers, feasible_first
+
+if TYPE_CHECKING:
+    from .domains import Domain
 
 __all__ = ["Callback", "History", "Progress", "Result", "minimize"]
 

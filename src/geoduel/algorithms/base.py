@@ -9,15 +9,17 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Generator
 from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 import numpy as np
 
 from .._arrays import Array, eps, expand, namespace
 from .._check import positive
-from ..domains import Domain
 from ..manifolds.base import Manifold
 from .frame import Frame, one_problem
+
+if TYPE_CHECKING:
+    from ..domains import Domain
 
 __all__ = ["DuelMethod", "Method", "State", "default_radius", "pick", "recommend", "stop_reason"]
 

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Generator
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from .._arrays import Array
 from .._check import positive
-from ..domains import Domain
 from ..manifolds.base import Manifold
 from .frame import Frame, duels, mirrored_duels, reach
+
+if TYPE_CHECKING:
+    from ..domains import Domain
 
 __all__ = ["Begin", "First", "begin", "directions", "first_step", "line_search"]
 

@@ -13,15 +13,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Generator
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from .._arrays import Array, device, namespace
-from ..domains import Domain
 from ..errors import ArgumentError, CutLocusError, MissingOperationError
 from ..manifolds.base import Manifold
 from ..oracle import _host
+
+if TYPE_CHECKING:
+    from ..domains import Domain
 
 __all__ = ["Frame", "duels", "mirrored_duels", "one_problem", "reach", "within"]
 

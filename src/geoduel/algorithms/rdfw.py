@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from .._arrays import Array
 from .._check import positive_int
 from ..direction import estimate
-from ..domains import Domain
 from ..errors import ArgumentError
 from ..manifolds.base import Manifold
 from ..schedules import as_schedule
 from .base import default_radius
+
+if TYPE_CHECKING:
+    from ..domains import Domain
 
 __all__ = ["RDFW", "RDFWState"]
 

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
 from .._arrays import Array, device, namespace
 from .._check import one_of, positive, positive_int
 from ..direction import estimate
-from ..domains import Domain
 from ..errors import ArgumentError
 from ..manifolds.base import Manifold
 from ..schedules import Schedule, as_schedule, cosine
-from ..theory import draw_iterate
 from .base import default_radius, pick
+
+if TYPE_CHECKING:
+    from ..domains import Domain
 
 __all__ = ["RDNGD", "RDNGDState"]
 
@@ -113,6 +114,8 @@ class RDNGD:
         chosen = None
         if self.returns == "random":  # drawn before the loop, P(R = k) = η_k / Σ η
             lead = tuple(x0.shape[: x0.ndim - len(manifold.point_shape)])
+            from ..theory import draw_iterate  # rarely wanted, and slow to load
+
             schedule: Any = self.step_size
             chosen = draw_iterate(schedule, self.total or 1, rng, lead)
             chosen = namespace(x0).asarray(chosen, device=device(x0)) if lead else chosen

@@ -5,18 +5,20 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Generator
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from .._arrays import Array
 from .._check import positive_int
-from ..domains import Domain
 from ..errors import ArgumentError
 from ..manifolds.base import Manifold
 from ..schedules import Schedule, as_schedule, geometric
 from .base import default_radius
 from .rdngd import RDNGD, RDNGDState
+
+if TYPE_CHECKING:
+    from ..domains import Domain
 
 __all__ = ["RRDNGD", "RRDNGDState"]
 
