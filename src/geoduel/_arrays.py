@@ -169,17 +169,7 @@ def cos_sinc(t2: Array) -> tuple[Array, Array]:
     if isinstance(t2, float):
         t = math.sqrt(t2)
         return math.cos(t), (math.sin(t) / t if t > 0 else 1.0)
-    if _nowhere_zero(t2):
-        t = np.sqrt(t2)
-        return np.cos(t), np.sin(t) / t
-    xp = namespace(t2)
-    zero = t2 == 0
-    t = xp.sqrt(xp.where(zero, xp.ones_like(t2), t2))
-    # The series carries the derivative where the quotient is 0/0.
-    return (
-        xp.where(zero, 1 - t2 / 2, xp.cos(t)),
-        xp.where(zero, 1 - t2 / 6, xp.sin(t) / t),
-    )
+    return _even_odd(t2, "cos", "sin", -1)
 
 
 def cosh_sinhc(t2: Array) -> tuple[Array, Array]:
@@ -187,13 +177,20 @@ def cosh_sinhc(t2: Array) -> tuple[Array, Array]:
     if isinstance(t2, float):
         t = math.sqrt(t2)
         return math.cosh(t), (math.sinh(t) / t if t > 0 else 1.0)
-    if _nowhere_zero(t2):
-        t = np.sqrt(t2)
-        return np.cosh(t), np.sinh(t) / t
+    return _even_odd(t2, "cosh", "sinh", 1)
+
+
+def _even_odd(t2: Array, even_name: str, odd_name: str, sign: int) -> tuple[Array, Array]:
+    """``even(t)`` and ``odd(t) / t`` of arrays; series 1 + sign t²/2 and 1 + sign t²/6 at zero."""
     xp = namespace(t2)
+    even, odd = getattr(xp, even_name), getattr(xp, odd_name)
+    if _nowhere_zero(t2):
+        t = xp.sqrt(t2)
+        return even(t), odd(t) / t
     zero = t2 == 0
     t = xp.sqrt(xp.where(zero, xp.ones_like(t2), t2))
+    # The series carries the derivative where the quotient is 0/0.
     return (
-        xp.where(zero, 1 + t2 / 2, xp.cosh(t)),
-        xp.where(zero, 1 + t2 / 6, xp.sinh(t) / t),
+        xp.where(zero, 1 + sign * t2 / 2, even(t)),
+        xp.where(zero, 1 + sign * t2 / 6, odd(t) / t),
     )

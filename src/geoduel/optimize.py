@@ -9,6 +9,7 @@ from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import Executor
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 import numpy as np
@@ -290,8 +291,9 @@ class _Run:
     def loop(self) -> None:
         """Put the method's questions to the oracle until one side has no more to say."""
         questions, ask = self.questions(), self.ask
-        if getattr(self.method, "feasible_first", False) and self.problems == 1:
-            ask = self.ask if getattr(self.method, "domain", None) is None else self.ask_feasible
+        domain: Any = getattr(self.method, "domain", None)
+        if domain is not None and getattr(self.method, "feasible_first", False):
+            ask = partial(feasible_first, domain, point_ndim=self.axes, ask=self.ask)
         try:
             x, y = next(questions)
             while True:
@@ -324,11 +326,6 @@ class _Run:
             if self.ties_in_a_row >= TIES_IN_A_ROW and not self.on_tie:
                 self.stop_reason = "ties"
                 return
-
-    def ask_feasible(self, x: Array, y: Array) -> Any:
-        """Answer the pairs by the domain where that decides, otherwise by the oracle."""
-        domain: Any = getattr(self.method, "domain", None)
-        return feasible_first(domain, x, y, self.axes, self.ask)
 
     def ask(self, x: Array, y: Array) -> Any:
         """Put the pairs to the oracle, within the budget, and count."""

@@ -113,9 +113,9 @@ class RDNGD:
     def start(self, manifold: Manifold, x0: Array, rng: np.random.Generator) -> RDNGDState:
         chosen = None
         if self.returns == "random":  # drawn before the loop, P(R = k) = η_k / Σ η
-            lead = tuple(x0.shape[: x0.ndim - len(manifold.point_shape)])
             from ..theory import draw_iterate  # rarely wanted, and slow to load
 
+            lead = tuple(x0.shape[: x0.ndim - len(manifold.point_shape)])
             schedule: Any = self.step_size
             chosen = draw_iterate(schedule, self.total or 1, rng, lead)
             chosen = namespace(x0).asarray(chosen, device=device(x0)) if lead else chosen

@@ -21,6 +21,7 @@ __all__ = [
     "finite",
     "flat",
     "frobenius",
+    "gram_defect",
     "identity",
     "largest",
     "polar",
@@ -54,6 +55,12 @@ def relative(part: Array, whole: Array) -> Array:
 def identity(like: Array, size: int) -> Array:
     """Identity matrix of the kind of ``like``."""
     return namespace(like).eye(size, dtype=like.dtype, device=like.device)
+
+
+def gram_defect(x: Array) -> tuple[str, Array]:
+    """What measures how far columns are from orthonormal (words), and its value."""
+    gram = x.mT @ x - identity(x, x.shape[-1])
+    return "|xᵀx - 1|", safe_sqrt(frobenius(gram, gram))
 
 
 def largest(a: Array) -> float:

@@ -16,6 +16,7 @@ from ._frames import (
     finite,
     flat,
     frobenius,
+    gram_defect,
     polar,
     reflector,
     relative,
@@ -191,9 +192,7 @@ class Grassmann(Manifold):
         return polar(normal(rng, (*batch, self.n, self.p), like), self)
 
     def _point_defect(self, x: Array) -> tuple[str, Array]:
-        xp = namespace(x)
-        gram = x.mT @ x - xp.eye(self.p, dtype=x.dtype, device=x.device)
-        return "|xᵀx - 1|", safe_sqrt(frobenius(gram, gram))
+        return gram_defect(x)
 
     def _tangent_defect(self, x: Array, v: Array) -> tuple[str, Array]:
         return "|xᵀv| / |v|", relative(x.mT @ v, v)

@@ -26,6 +26,7 @@ from ._frames import (
     finite,
     flat,
     frobenius,
+    gram_defect,
     identity,
     largest,
     polar,
@@ -280,8 +281,7 @@ class Stiefel(Manifold):
         return polar(normal(rng, (*batch, self.n, self.p), like), self)
 
     def _point_defect(self, x: Array) -> tuple[str, Array]:
-        gram = x.mT @ x - identity(x, self.p)
-        return "|xᵀx - 1|", safe_sqrt(frobenius(gram, gram))
+        return gram_defect(x)
 
     def _tangent_defect(self, x: Array, v: Array) -> tuple[str, Array]:
         a = x.mT @ v
