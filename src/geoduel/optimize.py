@@ -26,7 +26,7 @@ from .errors import (
     TiesWarning,
 )
 from .manifolds.base import Manifold
-from .oracle import Oracle, answers, feasible_first
+from .oracle import Oracle, answers_of, feasible_first
 
 if TYPE_CHECKING:
     from .domains import Domain
@@ -277,6 +277,7 @@ class _Run:
 
     def __post_init__(self) -> None:
         self.axes = len(self.manifold.point_shape)
+        self.answer = answers_of(self.oracle)
         self.problems = math.prod(self.x0.shape[: self.x0.ndim - self.axes])
         self.most_iterations = math.inf if self.iterations is None else self.iterations
         self.most_duels = math.inf if self.budget is None else self.budget
@@ -285,6 +286,7 @@ class _Run:
         self.stride = 1 if self.iterations is None else _nice(self.iterations / RECORDS)
         self.stop_reason = "iterations"
         self.on_tie = -1 if self.tie_rule == "paper" else 0  # Q is -1 unless f(x) > f(y)
+        self.most_ties = math.inf if self.on_tie else TIES_IN_A_ROW
         self.began = time.perf_counter()
         self.state: State = self.method.start(self.manifold, self.x0, self.rng)
 
@@ -312,8 +314,9 @@ class _Run:
     def questions(self) -> Generator[tuple[Array, Array], Any, None]:
         """All pairs of the run; `state` is always that of the last finished iteration."""
         self.record()
+        step, manifold, rng = self.method.step, self.manifold, self.rng
         while self.iteration < self.most_iterations:
-            self.state = yield from self.method.step(self.manifold, self.state, self.rng)
+            self.state = yield from step(manifold, self.state, rng)
             self.iteration += 1
             if self.iteration % self.stride == 0:
                 self.record()
@@ -323,7 +326,7 @@ class _Run:
             if reason := getattr(self.state, "stop", None):
                 self.stop_reason = reason
                 return
-            if self.ties_in_a_row >= TIES_IN_A_ROW and not self.on_tie:
+            if self.ties_in_a_row >= self.most_ties:
                 self.stop_reason = "ties"
                 return
 
@@ -332,7 +335,7 @@ class _Run:
         if x.ndim == self.axes:  # one pair
             if self.duels >= self.most_duels:
                 raise BudgetExhaustedError
-            answer = answers(self.oracle, x, y, self.axes)
+            answer = self.answer(x, y, self.axes)
             self.duels += 1
             if answer:
                 self.ties_in_a_row = 0
@@ -343,7 +346,7 @@ class _Run:
         batch = math.prod(x.shape[: x.ndim - self.axes]) // self.problems
         if self.duels + batch > self.most_duels:
             raise BudgetExhaustedError
-        answer = answers(self.oracle, x, y, self.axes, self.executor)
+        answer = self.answer(x, y, self.axes, self.executor)
         self.duels += batch
         xp, tied = namespace(answer), answer == 0
         ties = int(xp.count_nonzero(tied))

@@ -18,6 +18,7 @@ import json
 import math
 from collections.abc import Callable
 from concurrent.futures import Executor
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
@@ -39,6 +40,7 @@ __all__ = [
     "Repeated",
     "Reversed",
     "answers",
+    "answers_of",
     "feasible_first",
     "from_objective",
     "from_preference",
@@ -95,8 +97,22 @@ def answers(
     >>> answers(larger, np.array([[1.0], [5.0]]), np.array([2.0]), point_ndim=1)
     array([ 1., -1.])
     """
-    if isinstance(oracle, _Oracle):
-        return oracle.answers(x, y, point_ndim, executor)
+    return answers_of(oracle)(x, y, point_ndim, executor)
+
+
+def answers_of(oracle: Oracle) -> Callable[..., Any]:
+    """`answers` of one oracle, for whoever asks it often."""
+    return oracle.answers if isinstance(oracle, _Oracle) else partial(_checked_answers, oracle)
+
+
+def _checked_answers(
+    oracle: Oracle,
+    x: Array,
+    y: Array,
+    point_ndim: int | None = None,
+    executor: Executor | None = None,
+) -> Any:
+    """Ask a user's oracle."""
     try:
         if getattr(oracle, "vectorized", False) or point_ndim is None:
             answer = oracle(x, y)
@@ -256,6 +272,7 @@ class _Oracle:
         raise NotImplementedError
 
 
+_LOWEST = -math.inf
 _REMEMBERED = 6  # the points of the last three duels
 
 
@@ -264,9 +281,9 @@ class _Objective(_Oracle):
 
     def __init__(self, f: Callable[[Array], Any], vectorized: bool, cache: bool) -> None:
         self._f, self.vectorized, self._cache = f, vectorized, cache
-        # Keys and values of the points of the last duels, newest first, and what the keys depend
-        # on. Replaced as a whole and never changed, so that threads may share them.
-        self._numbers: tuple[tuple[Any, ...], tuple[float, ...], Any] = ((), (), ())
+        # Shape of the points of the last two duels, and the key and the value of each, newest
+        # first. Replaced as a whole and never changed, so that threads may share it.
+        self._known: tuple[Any, ...] = (None,) * 9
         self._arrays: tuple[tuple[np.ndarray, np.ndarray], ...] = ()
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -279,7 +296,7 @@ class _Objective(_Oracle):
     def answers(
         self, x: Array, y: Array, point_ndim: int | None = None, executor: Executor | None = None
     ) -> Any:
-        if self._is_single(x, y, point_ndim):
+        if x.ndim == point_ndim == y.ndim or self._is_single(x, y, point_ndim):
             fx, fy = self._both(x, y)
             return (fx > fy) - (fx < fy)
         fx, fy = self._values(x, y, point_ndim, executor)
@@ -312,30 +329,42 @@ class _Objective(_Oracle):
 
     def _both(self, x: Array, y: Array) -> tuple[float, float]:
         """Values at two points, remembered or new."""
-        if not self._cache:
+        if type(x) is np.ndarray is type(y):
+            kx, ky, shape = x.tobytes(), y.tobytes(), x.shape
+        else:
+            kx, ky, shape = _key(x), _key(y), tuple(x.shape)
+        if not self._cache or kx is None or ky is None:
             return self._evaluate_one(x), self._evaluate_one(y)
-        keys, values, held = self._numbers
-        hold: Any
-        if type(x) is np.ndarray:
-            kx, ky, hold = x.tobytes(), y.tobytes(), x.shape
-        else:
-            kx, ky, hold = _key(x), _key(y), tuple(x.shape)
-            if kx is None or ky is None:
-                return self._evaluate_one(x), self._evaluate_one(y)
-            if type(kx) is tuple:  # tensors are kept, so that no other one is given their identity
-                hold = [x, y, *(held[: _REMEMBERED - 2] if type(held) is list else ())]
-        if type(hold) is tuple and held != hold:
-            keys = values = ()
-        fx = values[keys.index(kx)] if kx in keys else self._evaluate_one(x)
-        if kx == ky:  # noqa: SIM108
-            fy = fx
-        else:
-            fy = values[keys.index(ky)] if ky in keys else self._evaluate_one(y)
-        self._numbers = (
-            (kx, ky, *keys[: _REMEMBERED - 2]),
-            (fx, fy, *values[: _REMEMBERED - 2]),
-            hold,
-        )
+        held, k1, f1, k2, f2, k3, f3, k4, f4 = self._known
+        if held != shape:  # the same bytes in another shape are another point
+            k1 = k2 = k3 = k4 = None
+        # Written out: around a cheap function this is what a run spends its time on.
+        try:
+            if kx == k1:
+                fx = f1
+            elif kx == k2:
+                fx = f2
+            elif kx == k3:
+                fx = f3
+            else:
+                fx = f4 if kx == k4 else self._f(x)
+            if ky == kx:
+                fy = fx
+            elif ky == k1:
+                fy = f1
+            elif ky == k2:
+                fy = f2
+            elif ky == k3:
+                fy = f3
+            else:
+                fy = f4 if ky == k4 else self._f(y)
+        except (OracleError, BudgetExhaustedError):  # of an oracle inside it
+            raise
+        except Exception as error:
+            raise _objective_failed(error) from error
+        if not (type(fx) is float is type(fy) and fx > _LOWEST and fy > _LOWEST):
+            fx, fy = _value(fx, x), _value(fy, y)
+        self._known = shape, kx, fx, ky, fy, k1, f1, k2, f2
         return fx, fy
 
     def _evaluate_one(self, x: Array) -> float:
@@ -344,12 +373,8 @@ class _Objective(_Oracle):
         except (OracleError, BudgetExhaustedError):  # of an oracle inside it
             raise
         except Exception as error:
-            raise OracleError(f"the objective raised {type(error).__name__}: {error}") from error
-        if type(value) is not float:
-            value = float(value) if isinstance(value, float) else _as_float(value, x)
-        if not value > -math.inf:  # NaN, too
-            raise OracleError(f"the objective returned {value} at {x!r:.200}")
-        return value
+            raise _objective_failed(error) from error
+        return _value(value, x)
 
     # -- leading axes ------------------------------------------------------------------------------
 
@@ -391,7 +416,7 @@ class _Objective(_Oracle):
         except (OracleError, BudgetExhaustedError):  # of an oracle inside it
             raise
         except Exception as error:
-            raise OracleError(f"the objective raised {type(error).__name__}: {error}") from error
+            raise _objective_failed(error) from error
         xp = namespace(x)
         shape = getattr(value, "shape", None)
         if shape is None:
@@ -1022,8 +1047,12 @@ def _is_bool(value: Any) -> bool:
     return isinstance(value, bool) or str(getattr(value, "dtype", "")).endswith("bool")
 
 
-def _as_float(value: Any, x: Array) -> float:
-    """Value of an objective at one point as a float."""
+def _objective_failed(error: Exception) -> OracleError:
+    return OracleError(f"the objective raised {type(error).__name__}: {error}")
+
+
+def _value(value: Any, x: Array) -> float:
+    """Value of an objective at one point as a float that can be compared."""
     shape = tuple(getattr(value, "shape", ()))
     if shape:
         raise OracleError(
@@ -1033,11 +1062,14 @@ def _as_float(value: Any, x: Array) -> float:
     try:
         if isinstance(value, str):  # float() would read it
             raise TypeError("a string is not a number")
-        return float(value.detach() if hasattr(value, "detach") else value)
+        value = float(value.detach() if hasattr(value, "detach") else value)
     except Exception as error:
         raise OracleError(
             f"the objective returned {type(value).__name__}, expected a number: {value!r:.80}"
         ) from error
+    if not value > _LOWEST:  # NaN, too
+        raise OracleError(f"the objective returned {value} at {x!r:.200}")
+    return value
 
 
 _EXPECTED = "expected +1 (y is preferred), -1 (x is preferred) or 0 (tie)"

@@ -188,6 +188,17 @@ class ManifoldContract:
         error = np.sqrt(np.maximum(fourth - np.eye(d) / d**2, 0) / count)
         assert (abs(second - np.eye(d) / d) < 5 * error + 1e-6).all()
 
+    def test_random_geodesics_are_those_of_unit_tangents(self) -> None:
+        m, x = self.manifold, self.manifold.random_point(np.random.default_rng(32), (3,))
+        t = np.array([0.0, 0.2, -0.3]) * np.min(self.reach(x))
+        for point, times in ((x, (0.1 * np.min(self.reach(x)), t)), (x[0], (float(t[1]),))):
+            walk = m.random_geodesic(np.random.default_rng(33), point)
+            again = m.geodesic(point, m.unit_tangent(np.random.default_rng(33), point))
+            for time in times:
+                self._close(walk(time), again(time))
+            assert_array_equal(walk(0.0), point)
+        assert_array_equal(m.random_geodesic(np.random.default_rng(33), x)(t)[0], x[0])
+
     def test_coordinates_are_an_isometry(self) -> None:
         m, rng = self.manifold, np.random.default_rng(5)
         x = m.random_point(rng, (4,))

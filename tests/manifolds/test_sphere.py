@@ -106,6 +106,13 @@ def test_huge_and_tiny_arrays_have_a_direction():
             SPHERE.to_manifold(bad)
 
 
+def test_a_vector_of_another_length_is_refused():
+    x, v = np.array([1.0, 0.0, 0.0]), np.zeros(5)
+    for operation in (SPHERE.exp, SPHERE.exp_pair, SPHERE.dist, SPHERE.log):
+        with pytest.raises(ValueError, match="broadcast"):
+            operation(x, v)
+
+
 @pytest.mark.parametrize("shape", [(), (0,), (1,), (2.5,), (-3,), ("3",), (True, 3)])
 def test_a_sphere_needs_a_shape(shape):
     with pytest.raises(ArgumentError, match="Sphere"):

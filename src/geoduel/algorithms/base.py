@@ -7,7 +7,7 @@ sent the answers, so a function, a person and a batch on an accelerator drive on
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
@@ -21,7 +21,16 @@ from .frame import Frame, one_problem
 if TYPE_CHECKING:
     from ..domains import Domain
 
-__all__ = ["DuelMethod", "Method", "State", "default_radius", "pick", "recommend", "stop_reason"]
+__all__ = [
+    "DuelMethod",
+    "Method",
+    "QuestionMethod",
+    "State",
+    "default_radius",
+    "pick",
+    "recommend",
+    "stop_reason",
+]
 
 
 class State(Protocol):
@@ -144,3 +153,53 @@ def stop_reason(
     if ties >= 0.5 and probe < default_radius(manifold, state.point):
         return "resolution"
     return None
+
+
+@dataclass(frozen=True)
+class QuestionMethod(DuelMethod):
+    """A method whose step is one question: it can have several open, and hear of others' duels.
+
+    People answer in any order, or not at all. `propose` therefore looks at the questions that are
+    still open, and `update` takes any answered pair, whoever asked for it.
+
+    Parameters
+    ----------
+    domain, initial_step, x_tol
+        As in `geoduel.algorithms.base.DuelMethod`.
+    """
+
+    @abstractmethod
+    def propose(
+        self,
+        manifold: Manifold,
+        state: Any,
+        rng: np.random.Generator,
+        pending: Sequence[tuple[Array, Array]] = (),
+    ) -> tuple[Array, Array]:
+        """Return the pair (a, b) to ask next, useful beside the ``pending`` ones."""
+
+    @abstractmethod
+    def update(
+        self,
+        manifold: Manifold,
+        state: Any,
+        a: Array,
+        b: Array,
+        answer: int,
+        rng: np.random.Generator,
+        *,
+        left: int = 0,
+        rater: str | None = None,
+    ) -> Any:
+        """Return the state that knows one more answer.
+
+        ``answer``: +1 if b is preferred, -1 if a is, 0 for a tie. ``left``: +1 if a was shown on
+        the left (or first), -1 if b was, 0 if unknown. ``rater``: who answered.
+        """
+
+    def step(
+        self, manifold: Manifold, state: Any, rng: np.random.Generator
+    ) -> Generator[tuple[Array, Array], Any, Any]:
+        a, b = self.propose(manifold, state, rng)
+        answer = yield a, b
+        return self.update(manifold, state, a, b, answer, rng)

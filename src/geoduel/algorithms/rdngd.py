@@ -129,8 +129,7 @@ class RDNGD:
         nu: Any = self.radius
 
         if self.batch == 1:  # one geodesic carries the duel and the step, and shares their work
-            u = manifold.unit_tangent(rng, x)  # line 3
-            walk = manifold.geodesic(x, u)
+            walk = manifold.random_geodesic(rng, x)  # line 3: t -> Exp_x(t u)
             h = yield walk(nu), walk(-nu)  # line 4: the sign, h u is the direction
             x_next = walk(-eta(k) * h)  # line 5
         else:

@@ -156,6 +156,25 @@ class Manifold(ABC):
         length = safe_sqrt(namespace(c).vecdot(c, c))
         return self.from_coords(x, c / expand(length, 1))
 
+    def random_geodesic(self, rng: np.random.Generator, x: Array) -> Callable[..., Array]:
+        """Geodesic from ``x`` of unit speed, in a direction that is uniform in the metric.
+
+        The same as ``geodesic(x, unit_tangent(rng, x))`` up to rounding; a manifold may save work.
+
+        Parameters
+        ----------
+        rng : numpy.random.Generator
+            Source of randomness.
+        x : array of shape (..., *point_shape)
+            Base points.
+
+        Returns
+        -------
+        callable
+            ``t -> exp(x, t u)``, t a length: a number or an array of shape ``(...)``.
+        """
+        return self.geodesic(x, self.unit_tangent(rng, x))
+
     # -- between the ambient space and the manifold ----------------------------------------------
 
     @abstractmethod

@@ -13,6 +13,8 @@ from .._arrays import (
     Array,
     at_zero,
     combine,
+    combiner,
+    cos_sin,
     cos_sinc,
     dot,
     expand,
@@ -95,17 +97,12 @@ class Sphere(Manifold):
         return 2 * namespace(x).atan2(minus, plus)
 
     def geodesic(self, x: Array, v: Array) -> Callable[[float | Array], Array]:
-        axes, arc = len(self.shape), self._arc(x, v)
-
-        def point(t: float | Array) -> Array:
-            c, s = arc(t)
-            return combine(c, x, s, v, axes)
-
-        return point
+        arc, combined = self._arc(x, v), combiner(x, v, len(self.shape))
+        return lambda t: combined(*arc(t))
 
     def exp_pair(self, x: Array, v: Array) -> tuple[Array, Array]:
-        axes, (c, s) = len(self.shape), self._arc(x, v)(1.0)
-        return combine(c, x, s, v, axes), combine(c, x, -s, v, axes)
+        (c, s), combined = self._arc(x, v)(1.0), combiner(x, v, len(self.shape))
+        return combined(c, s), combined(c, -s)
 
     def log(self, x: Array, y: Array) -> Array:
         minus, plus = x - y, x + y
@@ -157,12 +154,25 @@ class Sphere(Manifold):
         # The metric is the ambient one, so a projected Gaussian is uniform and needs no basis.
         g = normal(rng, batch + tuple(x.shape), x)
         a, g2 = self._dot(x, g), self._dot(g, g)
-        if isinstance(g2, float) and a * a < 0.5 * g2:
+        rest = g2 - a * a
+        safe = rest > 0.5 * g2
+        if safe is True or (safe is not False and type(g) is np.ndarray and bool(safe.all())):
             # |g - a x|² = |g|² - a², without cancellation; so one combination is enough.
-            r = 1 / math.sqrt(g2 - a * a)
+            r = 1 / safe_sqrt(rest)
             return combine(r, g, -r * a, x, len(self.shape))
         u = g - self._times(a, x)
         return u / expand(safe_sqrt(self._dot(u, u)), len(self.shape))
+
+    def random_geodesic(self, rng: np.random.Generator, x: Array) -> Callable[..., Array]:
+        # u has length 1, which `geodesic` would have to find out.
+        u, renew = self.unit_tangent(rng, x), self._renewal(x)
+        combined = combiner(x, u, len(self.shape))
+
+        def point(t: float | Array) -> Array:
+            c, s = cos_sin(t)
+            return combined(at_zero(t, c, c * renew), s)
+
+        return point
 
     def to_tangent(self, x: Array, a: Array) -> Array:
         # Dividing by <x, x>: an x longer than 1 by rounding would leave a radial part of <x, a>
@@ -200,11 +210,17 @@ class Sphere(Manifold):
 
     # -- private -----------------------------------------------------------------------------------
 
+    def _renewal(self, x: Array) -> Array:
+        """Return 1/|x| by one Newton step.
+
+        Rounding drifts off the sphere like a random walk; this pulls it back.
+        """
+        return 1.5 - 0.5 * self._dot(x, x)
+
     def _arc(self, x: Array, v: Array) -> Callable[[float | Array], tuple[Array, Array]]:
         """Numbers c and s with exp(x, t v) = c x + s v, as a function of t."""
         v2 = self._dot(v, v)
-        # Rounding drifts off the sphere like a random walk; one Newton step of 1/|x| pulls it back.
-        renew = 1.5 - 0.5 * self._dot(x, x)
+        renew = self._renewal(x)
 
         def numbers(t: float | Array) -> tuple[Array, Array]:
             angle2 = t * t * v2
