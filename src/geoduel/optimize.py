@@ -108,6 +108,8 @@ class Result:
         Duels asked, ties included. Of each problem, where leading axes hold several.
     ties : int
         Duels answered with a tie, over all problems.
+    rounds : int
+        How often the oracle was asked, one duel or a batch at once: what parallel duels save.
     stop_reason : str
         "iterations", "budget", "callback", "interrupted", "ties" after 200 of them in a row, or the
         method's own words: "x_tol", "resolution".
@@ -128,6 +130,7 @@ class Result:
     iterations: int
     duels: int
     ties: int
+    rounds: int
     stop_reason: str
     seconds: float
     history: History = field(repr=False)
@@ -138,7 +141,8 @@ class Result:
         shape = tuple(self.x.shape)
         return (
             f"Result(x=array of shape {shape}, iterations={self.iterations}, duels={self.duels}, "
-            f"ties={self.ties}, stop_reason={self.stop_reason!r}, seconds={self.seconds:.3g})"
+            f"ties={self.ties}, rounds={self.rounds}, stop_reason={self.stop_reason!r}, "
+            f"seconds={self.seconds:.3g})"
         )
 
 
@@ -281,7 +285,8 @@ class _Run:
         self.problems = math.prod(self.x0.shape[: self.x0.ndim - self.axes])
         self.most_iterations = math.inf if self.iterations is None else self.iterations
         self.most_duels = math.inf if self.budget is None else self.budget
-        self.iteration = self.duels = self.ties = self.ties_in_a_row = 0
+        self.iteration = self.duels = self.ties = self.ties_in_a_row = self.rounds = 0
+        self.parallel: int | None = getattr(self.method, "parallel", None)
         self.history = History()
         self.stride = 1 if self.iterations is None else _nice(self.iterations / RECORDS)
         self.stop_reason = "iterations"
@@ -337,6 +342,7 @@ class _Run:
                 raise BudgetExhaustedError
             answer = self.answer(x, y, self.axes)
             self.duels += 1
+            self.rounds += 1
             if answer:
                 self.ties_in_a_row = 0
                 return answer
@@ -346,7 +352,7 @@ class _Run:
         batch = math.prod(x.shape[: x.ndim - self.axes]) // self.problems
         if self.duels + batch > self.most_duels:
             raise BudgetExhaustedError
-        answer = self.answer(x, y, self.axes, self.executor)
+        answer = self.rounds_of(x, y)
         self.duels += batch
         xp, tied = namespace(answer), answer == 0
         ties = int(xp.count_nonzero(tied))
@@ -354,6 +360,14 @@ class _Run:
         all_tied = ties == batch * self.problems
         self.ties_in_a_row = self.ties_in_a_row + batch if all_tied else 0
         return answer + self.on_tie * xp.astype(tied, answer.dtype) if ties else answer
+
+    def rounds_of(self, x: Array, y: Array) -> Any:
+        """Ask a batch, ``parallel`` pairs at once."""
+        most = self.parallel or len(x)
+        parts = [(x[i : i + most], y[i : i + most]) for i in range(0, len(x), most)]
+        each = [self.answer(*pairs, self.axes, self.executor) for pairs in parts]
+        self.rounds += len(each)
+        return each[0] if len(each) == 1 else namespace(each[0]).concat(each)
 
     def record(self) -> None:
         """Append to the history, and thin it by half when it has grown long."""
@@ -392,6 +406,7 @@ class _Run:
             self.iteration,
             self.duels,
             self.ties,
+            self.rounds,
             self.stop_reason,
             time.perf_counter() - self.began,
             self.history,

@@ -196,3 +196,78 @@ def test_only_feasible_points_are_asked_about_and_returned(method):
     assert result.duels == counted.duels <= 300
     # The least value is -3, on the boundary, where the line search of Block gets stuck.
     assert objective(result.x) < (-1.5 if method == "block" else -2.8)
+
+
+def wavy(x):
+    """Nine local minima on the torus of angles, the best at 0."""
+    return np.sum(2 - np.cos(x) - np.cos(3 * x), axis=-1)
+
+
+@pytest.mark.parametrize("flip", [0.0, 0.1])
+def test_restarts_find_the_best_of_several_minima(flip):
+    torus, x0 = gd.Torus(2), np.array([2.0, -2.0])
+    found = {}
+    for restarts in (0, 15):
+        # Noise never ends a run by itself, so that the accuracy has to.
+        oracle = gd.Noisy(gd.from_objective(wavy, vectorized=True), flip=flip, rng=1)
+        options = {"x_tol": 1e-2} if flip else {}
+        result = gd.minimize(oracle, torus, x0, budget=20_000, restarts=restarts, rng=0, **options)
+        found[restarts] = wavy(result.x)
+        assert result.stop_reason == ("x_tol" if flip else "resolution")
+    assert found[0] > 1
+    assert found[15] < 1e-2
+
+
+def test_a_run_that_is_cut_short_returns_the_champion():
+    seen = []
+    result = gd.minimize(
+        gd.from_objective(wavy, vectorized=True), gd.Torus(2), np.array([2.0, -2.0]), budget=700,
+        restarts=15, rng=0, callback=lambda p: seen.append(wavy(p.x)) and None,
+    )  # fmt: skip
+    assert result.stop_reason == "budget"
+    ends = np.array(seen[20:])  # from the first end on the champion is never given up for worse
+    assert (np.diff(ends) < 1e-12).all()
+
+
+def test_parallel_asks_as_many_at_once_and_changes_nothing():
+    sizes = []
+
+    class Oracle:
+        vectorized = True
+
+        def __call__(self, x, y):
+            sizes.append(len(x) if x.ndim > 1 else 1)
+            return np.sign(np.sum(x * x, -1) - np.sum(y * y, -1))
+
+    runs = [
+        gd.minimize(Oracle(), gd.Euclidean(8), np.ones(8), budget=200, rng=0, parallel=k)
+        for k in (None, 8, 3)
+    ]
+    assert max(sizes[-runs[2].rounds :]) == 3
+    for run in runs[1:]:
+        np.testing.assert_array_equal(run.x, runs[0].x)
+        assert run.duels == runs[0].duels
+    assert len(sizes) == sum(run.rounds for run in runs)
+    assert runs[0].rounds < runs[2].rounds < runs[0].duels
+
+
+def test_parallel_steps_of_duel_csa_take_few_more_duels():
+    needed = {}
+    for k in (None, 10):
+        needed[k] = np.median(
+            [
+                gd.minimize(
+                    gd.from_objective(lambda x: np.sum(x * x, -1), vectorized=True),
+                    gd.Euclidean(30), np.ones(30), method="duel-csa", budget=3000, rng=seed,
+                    parallel=k, callback=lambda p: p.x @ p.x <= 30e-6,
+                ).duels
+                for seed in range(3)
+            ]
+        )  # fmt: skip
+    assert needed[10] < 1.5 * needed[None]
+
+
+@pytest.mark.parametrize("option", [{"restarts": -1}, {"restarts": 1.5}, {"parallel": 0}])
+def test_restarts_and_parallel_are_counts(option):
+    with pytest.raises(gd.errors.ArgumentError, match=next(iter(option))):
+        gd.Auto(**option)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Generator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
 from .._arrays import Array
+from .._check import positive_int
 from ..manifolds.base import Manifold
 from .base import DuelMethod
 from .duel_csa import CSAState, DuelCSA
@@ -22,6 +24,38 @@ NEWTON = 300  # most dimensions for DuelNewton: above, a fit costs more than a f
 HAND_OVER = 4.0  # widening of the probes above which DuelCSA goes on
 
 
+Local: TypeAlias = NewtonState | CSAState
+
+
+class Restarted(NamedTuple):
+    """State of a run that was, or will be, started more than once."""
+
+    local: Any
+    champion: Array  # best end of the runs so far
+    left: int  # restarts left
+    stop: str | None = None
+
+    @property
+    def point(self) -> Array:
+        """The current iterate."""
+        return self.local.point
+
+    @property
+    def best(self) -> Array:
+        """The champion: the present run has met it in no duel."""
+        return self.champion
+
+    @property
+    def noise(self) -> float | None:
+        """Of the present run."""
+        return self.local.noise
+
+    @property
+    def uncertainty(self) -> float | None:
+        """Of the present run."""
+        return self.local.uncertainty
+
+
 @dataclass(frozen=True)
 class Auto(DuelMethod):
     """The default: `DuelNewton`, and `DuelCSA` where that one does better.
@@ -29,6 +63,8 @@ class Auto(DuelMethod):
         first step by doubling duels
         d <= 300: blocks of DuelNewton, until the answers need probes four times as long
         then, and for d > 300: steps of DuelCSA, which starts from the frame and metric learned
+        where that has ended: once more from a random point, ``restarts`` times; duels between the
+        ends decide
 
     Answers that are wrong at a constant rate stay with DuelNewton, whose fit allows for them; noise
     that grows as probes shrink (Bradley-Terry) is what makes the probes longer.
@@ -37,8 +73,11 @@ class Auto(DuelMethod):
 
     Parameters
     ----------
-    domain, initial_step, x_tol
+    domain, initial_step, x_tol, parallel
         As in `geoduel.DuelNewton`.
+    restarts : int
+        Runs from random points, each begun when the one before has ended by ``x_tol`` or at the
+        resolution of the dtype; for functions with several minima.
 
     Examples
     --------
@@ -50,6 +89,13 @@ class Auto(DuelMethod):
     >>> abs(result.x).round(6)
     array([0., 0., 1.])
     """
+
+    restarts: int = 0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.restarts:
+            positive_int(self.restarts, "restarts")
 
     def plan(
         self, manifold: Manifold, x0: Array, *, iterations: int | None, budget: int | None
@@ -64,15 +110,39 @@ class Auto(DuelMethod):
         return self._method(manifold, None).start(manifold, x0, rng)
 
     def step(
-        self, manifold: Manifold, state: Begin | NewtonState | CSAState, rng: np.random.Generator
-    ) -> Generator[tuple[Array, Array], Any, Begin | NewtonState | CSAState]:
-        state = yield from self._method(manifold, state).step(manifold, state, rng)
-        if isinstance(state, NewtonState) and state.answering.widen > HAND_OVER:
-            return DuelCSA.take_over(state)
-        return state
+        self, manifold: Manifold, state: Begin | Local | Restarted, rng: np.random.Generator
+    ) -> Generator[tuple[Array, Array], Any, Begin | Local | Restarted]:
+        champion, left, local = None, self.restarts, state
+        if isinstance(state, Restarted):
+            champion, left, local = state.champion, state.left, state.local
+        local = yield from self._method(manifold, local).step(manifold, local, rng)
+        if isinstance(local, NewtonState) and local.answering.widen > HAND_OVER:
+            local = DuelCSA.take_over(local)
+        if local.stop is None or not self.restarts:
+            return local if champion is None else Restarted(local, champion, left)
+
+        if champion is None or (yield from _beats(local.best, champion, local.noise)):
+            champion = local.best
+        if not left:
+            return Restarted(local, champion, 0, local.stop)
+        x = manifold.random_point(rng, like=champion)
+        x = x if self.domain is None else self.domain.project(x)
+        return Restarted(self.start(manifold, x, rng), champion, left - 1)
 
     def _method(self, manifold: Manifold, state: Any) -> Any:
-        settings = (self.domain, self.initial_step, self.x_tol)
+        settings = (self.domain, self.initial_step, self.x_tol, self.parallel)
         if manifold.dim > NEWTON or isinstance(state, CSAState):
             return DuelCSA(*settings)
         return DuelNewton(*settings)
+
+
+def _beats(
+    x: Array, champion: Array, noise: float | None
+) -> Generator[tuple[Array, Array], Any, bool]:
+    """Compare x with the champion; where answers are noisy, as often as makes 19 of 20 right."""
+    p = min(0.45, noise or 0.0)
+    votes = 2 * math.ceil(2.7 * 2 * p * (1 - p) / (1 - 2 * p) ** 2) + 1
+    total = 0
+    for _ in range(votes):
+        total += yield x, champion
+    return total < 0

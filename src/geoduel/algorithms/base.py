@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 import numpy as np
 
 from .._arrays import Array, eps, expand, namespace
-from .._check import positive
+from .._check import positive, positive_int
 from ..manifolds.base import Manifold
 from .frame import Frame, one_problem
 
@@ -78,7 +78,7 @@ def pick(condition: Any, a: Array, b: Array, manifold: Manifold) -> Array:
 
 @dataclass(frozen=True)
 class DuelMethod(ABC):
-    """What the methods that choose their own steps have in common: three settings, one problem.
+    """What the methods that choose their own steps have in common: four settings, one problem.
 
     Parameters
     ----------
@@ -88,11 +88,15 @@ class DuelMethod(ABC):
         Geodesic length of the first trial.
     x_tol : float, optional
         Accuracy at which to stop, a geodesic length.
+    parallel : int, optional
+        Most duels asked at once, one round, and the number that methods with a choice aim at. By
+        default as many as a step of the method has.
     """
 
     domain: Domain | None = None
     initial_step: float | None = None
     x_tol: float | None = None
+    parallel: int | None = None
 
     feasible_first: ClassVar[bool] = True
     """Duels are decided by the domain where it can; see `geoduel.oracle.feasible_first`."""
@@ -101,6 +105,8 @@ class DuelMethod(ABC):
         for name in ("initial_step", "x_tol"):
             if getattr(self, name) is not None:
                 positive(getattr(self, name), name)
+        if self.parallel is not None:
+            positive_int(self.parallel, "parallel")
 
     def plan(
         self, manifold: Manifold, x0: Array, *, iterations: int | None, budget: int | None

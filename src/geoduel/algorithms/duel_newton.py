@@ -126,6 +126,8 @@ class DuelNewton(DuelMethod):
         A wrong one costs log2 of its error in duels.
     x_tol : float, optional
         Stop once the estimated distance to the optimum is below this geodesic length.
+    parallel : int, optional
+        Most duels asked at once. A block asks d of them, and nothing is lost by that.
 
     Notes
     -----

@@ -62,6 +62,7 @@ class Record:
             self.iteration,
             self.evaluations,
             0,
+            self.iteration,
             stop_reason,
             time.perf_counter() - self.began,
             self.history,
