@@ -13,7 +13,19 @@ from typing import TYPE_CHECKING
 from . import errors
 from ._lazy import loader
 from ._version import __version__
-from .algorithms import RDFW, RDNGD, RRDNGD, Auto, Block, DuelCSA, DuelNewton, Method
+from .algorithms import (
+    RDFW,
+    RDNGD,
+    RRDNGD,
+    Auto,
+    Bisection,
+    Block,
+    DuelCSA,
+    DuelNewton,
+    IdealPoint,
+    Method,
+    for_people,
+)
 from .manifolds.base import Manifold
 from .optimize import History, Progress, Result, minimize
 from .oracle import (
@@ -29,7 +41,7 @@ from .oracle import (
 from .schedules import Schedule, constant, cosine, geometric
 
 if TYPE_CHECKING:
-    from . import theory
+    from . import study, theory, web
     from .domains import (
         Ball,
         Box,
@@ -57,11 +69,32 @@ if TYPE_CHECKING:
         from_pymanopt,
         to_pymanopt,
     )
+    from .study import (
+        Duel,
+        Study,
+        create_study,
+        delete_study,
+        import_study,
+        load_study,
+        study_names,
+    )
+    from .web import serve
 
 __getattr__ = loader(
     __name__,
     {
         "theory": (),
+        "web": ("serve", "web"),
+        "study": (
+            "Duel",
+            "Study",
+            "create_study",
+            "delete_study",
+            "import_study",
+            "load_study",
+            "study",
+            "study_names",
+        ),
         "domains": (
             "Ball",
             "Box",
@@ -99,16 +132,19 @@ __all__ = [
     "SPD",
     "Auto",
     "Ball",
+    "Bisection",
     "Block",
     "Box",
     "Counted",
     "Domain",
+    "Duel",
     "DuelCSA",
     "DuelNewton",
     "Euclidean",
     "Grassmann",
     "History",
     "Hyperbolic",
+    "IdealPoint",
     "Intersection",
     "L1Ball",
     "L2Ball",
@@ -130,20 +166,30 @@ __all__ = [
     "Simplex",
     "Sphere",
     "Stiefel",
+    "Study",
     "Torus",
     "__version__",
     "constant",
     "cosine",
+    "create_study",
+    "delete_study",
     "errors",
+    "for_people",
     "from_geomstats",
     "from_geoopt",
     "from_objective",
     "from_preference",
     "from_pymanopt",
     "geometric",
+    "import_study",
+    "load_study",
     "minimize",
+    "serve",
+    "study",
+    "study_names",
     "theory",
     "to_pymanopt",
+    "web",
 ]
 
 

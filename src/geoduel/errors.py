@@ -12,9 +12,11 @@ if TYPE_CHECKING:
     from .optimize import Result
 
 __all__ = [
+    "AlreadyAnsweredError",
     "ArgumentError",
     "BudgetExhaustedError",
     "CutLocusError",
+    "DuplicateStudyError",
     "EmptySetError",
     "GeoduelError",
     "GeoduelWarning",
@@ -22,9 +24,15 @@ __all__ = [
     "MissingOperationError",
     "NotOnManifoldError",
     "NotTangentError",
+    "NothingToAskError",
     "OracleError",
+    "PictureError",
     "RadiusWarning",
+    "ReplayError",
+    "StorageError",
+    "StudyFinishedError",
     "TiesWarning",
+    "UnknownStudyError",
 ]
 
 
@@ -74,6 +82,69 @@ class MissingExtraError(GeoduelError, ImportError):
 
 class MissingOperationError(GeoduelError, NotImplementedError):
     """A manifold of another package lacks an operation; the message names both."""
+
+
+class PictureError(ArgumentError):
+    """A file is no picture the package can read or write: damaged, too large, of another kind."""
+
+
+class UnknownStudyError(ArgumentError, KeyError):
+    """There is no study of that name in the storage."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"study_name: there is no study {name!r} in the storage")
+
+    def __str__(self) -> str:
+        return str(self.args[0])  # a KeyError would print its repr
+
+
+class DuplicateStudyError(ArgumentError):
+    """There is a study of that name in the storage already."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(
+            f"study_name: there is a study {name!r} already; load_if_exists=True goes on with it"
+        )
+
+
+class AlreadyAnsweredError(ArgumentError):
+    """A duel has its answer already, or was withdrawn when an answer before it was taken back."""
+
+
+class NothingToAskError(GeoduelError, RuntimeError):
+    """All questions a study could ask now are out: others have to answer first.
+
+    Attributes
+    ----------
+    retry_after : float
+        Seconds until the first of them may be asked again, if it stays without an answer.
+    """
+
+    def __init__(self, message: str, retry_after: float) -> None:
+        super().__init__(message)
+        self.retry_after = retry_after
+
+
+class StudyFinishedError(GeoduelError, RuntimeError):
+    """A study asks no more.
+
+    Attributes
+    ----------
+    reason : str
+        "budget", "iterations", or the method's own word: "x_tol", "resolution".
+    """
+
+    def __init__(self, message: str, reason: str) -> None:
+        super().__init__(message)
+        self.reason = reason
+
+
+class ReplayError(GeoduelError, RuntimeError):
+    """A log cannot be replayed: another version of the method made it, or it was altered."""
+
+
+class StorageError(GeoduelError, RuntimeError):
+    """A database failed. What was being written is not stored, not even in part."""
 
 
 class GeoduelWarning(UserWarning):

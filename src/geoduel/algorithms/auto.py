@@ -73,7 +73,7 @@ class Auto(DuelMethod):
 
     Parameters
     ----------
-    domain, initial_step, x_tol, parallel
+    domain, initial_step, x_tol, parallel, min_radius
         As in `geoduel.DuelNewton`.
     restarts : int
         Runs from random points, each begun when the one before has ended by ``x_tol`` or at the
@@ -130,7 +130,7 @@ class Auto(DuelMethod):
         return Restarted(self.start(manifold, x, rng), champion, left - 1)
 
     def _method(self, manifold: Manifold, state: Any) -> Any:
-        settings = (self.domain, self.initial_step, self.x_tol, self.parallel)
+        settings = (self.domain, self.initial_step, self.x_tol, self.parallel, self.min_radius)
         if manifold.dim > NEWTON or isinstance(state, CSAState):
             return DuelCSA(*settings)
         return DuelNewton(*settings)

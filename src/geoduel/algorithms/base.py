@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 import numpy as np
 
 from .._arrays import Array, eps, expand, namespace
-from .._check import positive, positive_int
+from .._check import nonnegative, positive, positive_int
 from ..manifolds.base import Manifold
 from .frame import Frame, one_problem
 
@@ -78,7 +78,7 @@ def pick(condition: Any, a: Array, b: Array, manifold: Manifold) -> Array:
 
 @dataclass(frozen=True)
 class DuelMethod(ABC):
-    """What the methods that choose their own steps have in common: four settings, one problem.
+    """What the methods that choose their own steps have in common: five settings, one problem.
 
     Parameters
     ----------
@@ -91,12 +91,16 @@ class DuelMethod(ABC):
     parallel : int, optional
         Most duels asked at once, one round, and the number that methods with a choice aim at. By
         default as many as a step of the method has.
+    min_radius : float
+        Least length of a probe, a geodesic length: the points of a duel that looks for a direction
+        are twice as far apart. For people, who cannot tell closer ones. By default 0.
     """
 
     domain: Domain | None = None
     initial_step: float | None = None
     x_tol: float | None = None
     parallel: int | None = None
+    min_radius: float = 0.0
 
     feasible_first: ClassVar[bool] = True
     """Duels are decided by the domain where it can; see `geoduel.oracle.feasible_first`."""
@@ -107,6 +111,7 @@ class DuelMethod(ABC):
                 positive(getattr(self, name), name)
         if self.parallel is not None:
             positive_int(self.parallel, "parallel")
+        nonnegative(self.min_radius, "min_radius")
 
     def plan(
         self, manifold: Manifold, x0: Array, *, iterations: int | None, budget: int | None

@@ -55,7 +55,7 @@ class Block(DuelMethod):
 
     Parameters
     ----------
-    domain, initial_step, x_tol
+    domain, initial_step, x_tol, min_radius
         As in `geoduel.DuelNewton`.
 
     References
@@ -83,7 +83,7 @@ class Block(DuelMethod):
         frame, t, d = state.frame, state.length, manifold.dim
 
         e = directions(rng, d, d)
-        probe = t / math.sqrt(d)
+        probe = max(t / math.sqrt(d), self.min_radius)
         s = yield from mirrored_duels(manifold, frame, probe * e)
         if s.any():
             h = -(s @ e) / np.linalg.norm(s)

@@ -14,7 +14,7 @@ from ..manifolds.base import Manifold
 from .base import DuelMethod, recommend, stop_reason
 from .duel_newton import NewtonState
 from .first_step import Begin, First, begin, directions, first_step
-from .frame import Frame, mirrored_duels, reach
+from .frame import Frame, at_least, mirrored_duels, reach
 from .noise import Noise
 
 __all__ = ["CSAState", "Covariance", "DuelCSA", "Memory"]
@@ -170,7 +170,7 @@ class DuelCSA(DuelMethod):
 
     Parameters
     ----------
-    domain, initial_step, x_tol
+    domain, initial_step, x_tol, min_radius
         As in `geoduel.DuelNewton`.
 
     References
@@ -248,6 +248,7 @@ class DuelCSA(DuelMethod):
         if noise.widen > 1:
             length = np.linalg.norm(probe, axis=1)
             probe *= np.minimum(1, np.maximum(state.longest / length, 1 / noise.widen))[:, None]
+        probe = at_least(probe, self.min_radius)
         repeats, noise = noise.due(m)
         asked = np.r_[np.arange(m), rng.permutation(m)[:repeats]] if repeats else np.arange(m)
         s = yield from mirrored_duels(manifold, frame, probe[asked])

@@ -13,7 +13,7 @@ from .._arrays import Array
 from ..manifolds.base import Manifold
 from .base import DuelMethod, recommend, stop_reason
 from .first_step import Begin, First, begin, directions, first_step
-from .frame import Frame, duels, mirrored_duels, reach, within
+from .frame import Frame, at_least, duels, mirrored_duels, reach, within
 from .noise import Noise
 
 __all__ = ["DuelNewton", "NewtonState", "Window", "fit"]
@@ -128,6 +128,9 @@ class DuelNewton(DuelMethod):
         Stop once the estimated distance to the optimum is below this geodesic length.
     parallel : int, optional
         Most duels asked at once. A block asks d of them, and nothing is lost by that.
+    min_radius : float
+        Least length of a probe, a geodesic length; the steps may be shorter. For people, who cannot
+        tell points that are closer; see `geoduel.for_people`.
 
     Notes
     -----
@@ -200,6 +203,7 @@ class DuelNewton(DuelMethod):
             length = np.linalg.norm(probe, axis=1)
             probe *= np.maximum(1, np.minimum(noise.widen, state.longest / length))[:, None]
             probe = within(probe, farthest)
+        probe = at_least(probe, self.min_radius)
         repeats, noise = noise.due(d)
         asked = np.r_[np.arange(d), rng.permutation(d)[:repeats]]
         if exploring:

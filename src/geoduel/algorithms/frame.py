@@ -25,7 +25,7 @@ from ..oracle import _host
 if TYPE_CHECKING:
     from ..domains import Domain
 
-__all__ = ["Frame", "duels", "mirrored_duels", "one_problem", "reach", "within"]
+__all__ = ["Frame", "at_least", "duels", "mirrored_duels", "one_problem", "reach", "within"]
 
 RENEW = 32  # moves between two corrections of the rounding
 NOTHING = np.zeros((0, 0))
@@ -166,6 +166,14 @@ def _ask(manifold: Manifold, x: Array, y: Array) -> Generator[tuple[Array, Array
 
 def _to_numpy(a: Array) -> np.ndarray:
     return np.asarray(_host(a), dtype=np.float64)
+
+
+def at_least(c: np.ndarray, radius: float) -> np.ndarray:
+    """Vectors lengthened to the radius; those of length zero stay."""
+    if radius == 0:
+        return c
+    length = np.sqrt(np.sum(c * c, axis=-1, keepdims=True))
+    return c * np.maximum(1.0, radius / np.maximum(length, 1e-300))
 
 
 def within(c: np.ndarray, radius: float) -> np.ndarray:

@@ -1,0 +1,207 @@
+"""Studies at full size: how long a person waits, how long loading takes, what a crowd loses.
+
+    python benchmarks/studies.py                         # all, on SQLite
+    python benchmarks/studies.py crowd --workers 64 --url postgresql+psycopg://...
+    python benchmarks/studies.py wait load --answers 2000
+
+`wait` times ask and tell together after 200 answers, `load` times loading a long study, `crowd`
+lets many processes answer one study and counts what was lost or doubled: nothing.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import _timing
+import numpy as np
+
+import geoduel as gd
+from geoduel import errors
+
+BATCH = 512  # questions open at once in the study that the crowd answers
+
+
+def likes(manifold: gd.Manifold, seed: int = 1) -> Any:
+    """A rater with an ideal point, by distance."""
+    ideal = manifold.random_point(np.random.default_rng(seed))
+    return gd.from_objective(lambda x: float(manifold.dist(x, ideal)))
+
+
+# -- what a person waits for -----------------------------------------------------------------------
+
+
+def wait(method: str, manifold: gd.Manifold, url: str | None, before: int = 200) -> list[float]:
+    """Seconds for ask and tell together, 20 times after that many answers."""
+    study = gd.create_study(manifold, method, storage=url, rng=0, repeats=0.0)
+    oracle = likes(manifold)
+    study.optimize(oracle, before)
+    seconds = []
+    for _ in range(20):
+        began = time.perf_counter()
+        try:
+            duel = study.ask()
+        except errors.StudyFinishedError:
+            break
+        asked = time.perf_counter() - began
+        answer = {-1: "a", 0: "tie", 1: "b"}[int(oracle(duel.a, duel.b))]
+        began = time.perf_counter()
+        study.tell(duel, answer)
+        seconds.append(asked + time.perf_counter() - began)
+    return seconds
+
+
+def load(method: str, manifold: gd.Manifold, url: str, answers: int) -> tuple[float, float, int]:
+    """Seconds to import a long study, which replays all of it, and to load it after that."""
+    options: dict[str, Any] = {"budget": answers} if method == "rdngd" else {}
+    study = gd.create_study(manifold, method, rng=0, **options)
+    rng = np.random.default_rng(0)
+    while study.progress().answered < answers:
+        try:
+            duels = study.ask(64)
+        except errors.StudyFinishedError:
+            break
+        for duel in duels:  # coins, so that no method thinks it is done
+            study.tell(duel, str(rng.choice(["a", "b"])))
+    file = Path(tempfile.mkdtemp()) / "study.jsonl"
+    study.export(file)
+    name = f"load-{time.time_ns()}"
+    began = time.perf_counter()
+    gd.import_study(file, url, study_name=name)
+    loaded = time.perf_counter()
+    again = gd.load_study(name, url)
+    seconds = loaded - began, time.perf_counter() - loaded
+    assert np.array_equal(again.recommend(), study.recommend())
+    gd.delete_study(name, url)
+    return *seconds, study.progress().answered
+
+
+# -- a crowd ---------------------------------------------------------------------------------------
+
+
+def crowd(url: str, workers: int, answers: int) -> dict[str, Any]:
+    """Let processes answer one study; returns counts of what went wrong, and the rate.
+
+    Returns
+    -------
+    dict
+        ``lost`` and ``doubled`` answers, questions that went ``out_twice``, ``errors`` of workers,
+        ``seconds`` and ``answers``.
+    """
+    sphere = gd.Sphere(3)
+    name = f"crowd-{time.time_ns()}"
+    method = gd.RDNGD(batch=BATCH, returns="last")
+    length: dict[str, Any] = {"budget": answers, "iterations": math.ceil(answers / BATCH)}
+    gd.create_study(sphere, method, storage=url, study_name=name, rng=0, **length)
+    command = [sys.executable, __file__, "--worker", name, "--url", url]
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+    began = time.perf_counter()
+    crew = [
+        subprocess.Popen(
+            [*command, "--rater", f"rater {i}"], env=environment, stdout=subprocess.PIPE, text=True
+        )
+        for i in range(workers)
+    ]
+    reports = [worker.communicate()[0] for worker in crew]
+    seconds = time.perf_counter() - began
+    done = [json.loads(text) for text in reports if text.strip()]
+    asked = Counter(i for report in done for i in report["asked"])
+    told = Counter(i for report in done for i in report["told"])
+
+    study = gd.load_study(name, url)
+    stored = {duel.id: duel for duel in study.duels if duel.answer is not None}
+    raters = {i: report["rater"] for report in done for i in report["told"]}
+    outcome = {
+        "answers": study.progress().answered,
+        "lost": sum(i not in stored or stored[i].rater != raters[i] for i in told),
+        "doubled": sum(count > 1 for count in told.values()) + len(set(stored) - set(told)),
+        "out_twice": sum(count > 1 for count in asked.values()),
+        "errors": sum(worker.returncode != 0 for worker in crew),
+        "seconds": seconds,
+    }
+    study.export()  # reads and chains the whole log
+    gd.delete_study(name, url)
+    return outcome
+
+
+def work(name: str, url: str, rater: str) -> None:
+    """One process of the crowd: answer until there is nothing left, and report what was told."""
+    study = gd.load_study(name, url)
+    asked, told = [], []
+    while True:
+        try:
+            duel = study.ask(rater=rater)
+        except errors.StudyFinishedError:
+            break
+        except errors.NothingToAskError:
+            time.sleep(0.02)
+            continue
+        asked.append(duel.id)
+        study.tell(duel, "a" if duel.a[2] > duel.b[2] else "b", rater=rater)
+        told.append(duel.id)
+    json.dump({"rater": rater, "asked": asked, "told": told}, sys.stdout)
+
+
+# -- the command -----------------------------------------------------------------------------------
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=str(__doc__).split("\n")[0])
+    parser.add_argument("what", nargs="*", default=["wait", "load", "crowd"])
+    parser.add_argument("--url", help="where the studies are; by default an SQLite file")
+    parser.add_argument("--workers", type=int, default=32)
+    parser.add_argument("--answers", type=int, default=10_000)
+    parser.add_argument("--worker", help=argparse.SUPPRESS)
+    parser.add_argument("--rater", help=argparse.SUPPRESS)
+    given = parser.parse_args()
+    if given.worker:
+        return work(given.worker, given.url, given.rater)
+
+    print(_timing.describe_machine(), flush=True)
+    with tempfile.TemporaryDirectory() as folder:
+        url = given.url or f"sqlite:///{Path(folder) / 'studies.db'}"
+        if "wait" in given.what:
+            print("\nask and tell after 200 answers, milliseconds: median, worst of 20")
+            for method, manifold in [
+                ("auto", gd.Rotations(2)),
+                ("auto", gd.Sphere(3)),
+                ("auto", gd.Rotations(3)),
+                ("auto", gd.Sphere(6)),
+                ("auto", gd.Euclidean(6)),
+                ("duel-newton", gd.Sphere(7)),
+            ]:
+                for place, where in (("memory", None), ("database", url)):
+                    ms = 1e3 * np.array(wait(method, manifold, where))
+                    if ms.size:
+                        print(f"  {method:12s} {manifold!s:28s} {place:9s}", end="")
+                        print(f"{np.median(ms):7.1f} {ms.max():7.1f}", flush=True)
+        if "load" in given.what:
+            print(f"\n{given.answers} answers, seconds: import with full replay, and loading")
+            for method, manifold in [
+                ("duel-newton", gd.Sphere(7)),
+                ("duel-csa", gd.Sphere(7)),
+                ("rdngd", gd.Sphere(7)),
+                ("bisection", gd.Rotations(2)),
+            ]:
+                replay, again, count = load(method, manifold, url, given.answers)
+                print(f"  {method:12s} {manifold!s:28s} {replay:6.2f} {again:6.2f}", end="")
+                print("" if count >= given.answers else f"  (finished at {count})", flush=True)
+        if "crowd" in given.what:
+            outcome = crowd(url, given.workers, given.answers)
+            rate = outcome["answers"] / outcome["seconds"]
+            print(f"\n{given.workers} processes, {given.answers} answers: {outcome}")
+            print(f"  {rate:.0f} answers a second", flush=True)
+    return None
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,494 @@
+"""IdealPoint: what a person likes best, and how they see it, from few answers."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from .._arrays import Array, namespace
+from ..errors import ArgumentError
+from ..manifolds.base import Manifold
+from .asking import best_question, check_answer, check_settings, inside, scales
+from .base import QuestionMethod
+from .chart import Chart
+from .frame import Frame, reach
+from .observer import LAPSE, Observer, observer
+from .perception import OTHERS, Answers, Perception, Prior, evaluate, outcomes, rater_offsets
+
+__all__ = ["IdealPoint", "IdealPointState", "Population"]
+
+# Frozen. What they were tuned on, and what had been seen by then: docs/people.md.
+PARTICLES = (200, 300)  # people alike in all directions, people with a metric
+ALIKE = 0.35  # prior probability of the former
+LEVELS = (0.6, 0.92)  # of the particles, in the region said to hold the ideal with 80 %
+CANDIDATES = 24
+INFORMATION = 15  # answers asked for information; from then on for accuracy
+ESS = 0.6  # share of effective particles below which they are moved
+SWEEPS, LEAPS = 1, 4
+FANTASIES = 6
+KEPT = (200, 210)  # answers kept as they are: once more than the second, the first
+FEW = 16  # particles from which raters are judged
+
+
+class Population(NamedTuple):
+    """Weighted particles of one model.
+
+    Attributes
+    ----------
+    particles : ndarray of shape (n, D)
+        See `geoduel.algorithms.perception.Perception`.
+    logw : ndarray of shape (n,)
+        Their sum of weights, over populations, is the evidence of the model.
+    step : float
+        Of the leapfrog, in units of the posterior deviation.
+    folded : tuple of ndarray
+        b and H such that b'θ - θ'Hθ/2 is the log likelihood of answers that are not kept.
+    """
+
+    particles: np.ndarray
+    logw: np.ndarray
+    step: float
+    folded: tuple[np.ndarray, np.ndarray]
+
+
+class IdealPointState(NamedTuple):
+    """State of IdealPoint: a posterior as particles, in a chart about its mean."""
+
+    chart: Chart
+    populations: tuple[Population, Population]
+    answers: Answers
+    raters: tuple[str, ...]
+    counts: tuple[int, ...]  # answers of each rater
+    ties: int
+    offsets: np.ndarray  # (raters, 5), how each differs from what is common to them
+    mean: np.ndarray  # coordinates of the posterior mean in the chart
+    spread: np.ndarray  # (d, d), posterior covariance
+    best: Array
+    uncertainty: float
+    noise: float
+    stop: str | None = None
+
+    @property
+    def point(self) -> Array:
+        """The point the method would return now."""
+        return self.best
+
+
+@dataclass(frozen=True)
+class IdealPoint(QuestionMethod):
+    """The ideal point of a person, with the metric they see by; 2 to about 6 dimensions.
+
+    A person's loss is |W log(ideal, x)|: the distance to what they like best, in a metric of their
+    own. Ideal, metric, just-noticeable difference, lapse rate, share of "left" in lapses, side bias
+    and tie width have a joint posterior, held by two populations of particles: people who see all
+    directions alike, and people with a metric. The weights of the populations are their evidences.
+
+        candidates Exp_m(±h u) about the posterior mean m, u along posterior directions
+        ask the one that tells most (first 15), then the one that shrinks the squared error most
+        reweight; where few particles are left, resample and move them by Hamiltonian steps
+        recommend the posterior mean
+
+    The stated region is calibrated: over people drawn from the prior the posterior's own 80 % would
+    be right, but people alike all around would be inside too often, and people with a metric, who
+    are taken for the former at first, too rarely. So the level leans towards 60 % or 92 % with the
+    weights of the populations.
+
+    Parameters
+    ----------
+    domain : Domain, optional
+        Feasible set, for the questions and the recommendation.
+    initial_step, parallel : None
+        Not used: `prior_radius` takes the place of the one, and open questions that of the other.
+    x_tol : float, optional
+        Stop once the 80 % region is smaller than this geodesic length.
+    min_radius : float
+        Least half-width of a question, a geodesic length.
+    jnd : float, optional
+        Roughly the just-noticeable difference, a geodesic length. By default a forty-fifth of
+        `prior_radius`.
+    prior_radius : float, optional
+        The ideal is expected within this distance of the start, a geodesic length. By default half
+        the manifold's typical distance, 45 degrees on spheres.
+    half_width : float, optional
+        h, a geodesic length; by default 4/3 of `prior_radius`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import geoduel as gd
+    >>> sphere, ideal = gd.Sphere(3), np.array([0.9, 0.3, np.sqrt(0.1)])
+    >>> oracle = gd.from_objective(lambda x: sphere.dist(x, ideal))
+    >>> result = gd.minimize(oracle, sphere, np.eye(3)[0], method="ideal-point", budget=20, rng=0)
+    >>> bool(sphere.dist(result.x, ideal) < 0.05)
+    True
+    """
+
+    jnd: float | None = None
+    prior_radius: float | None = None
+    half_width: float | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_settings(self, "jnd", "prior_radius", "half_width")
+
+    def start(self, manifold: Manifold, x0: Array, rng: np.random.Generator) -> IdealPointState:
+        d = manifold.dim
+        if d < 2:
+            raise ArgumentError(f"IdealPoint needs a manifold of dimension >= 2, got {manifold}")
+        prior = self._prior(manifold, 0)
+        populations = []
+        for n, share, metric in zip(PARTICLES, (ALIKE, 1 - ALIKE), (False, True), strict=True):
+            particles = Perception(d, metric).draw(rng, n, prior)
+            logw = np.full(n, math.log(share / n))
+            D = particles.shape[1]
+            nothing = np.zeros(D), np.zeros((D, D))
+            populations.append(Population(particles, logw, 0.5, nothing))
+        state = IdealPointState(
+            chart=Chart.about(manifold, Frame(x0, np.eye(d)), prior.radius / 2, np.zeros(d)),
+            populations=tuple(populations),
+            answers=Answers.none(x0, d),
+            raters=(),
+            counts=(),
+            ties=0,
+            offsets=np.zeros((0, OTHERS)),
+            mean=np.zeros(d),
+            spread=np.eye(d),
+            best=x0,
+            uncertainty=math.inf,
+            noise=LAPSE[0] / 2,
+        )
+        return self._concluded(manifold, _measured(state))
+
+    def propose(
+        self,
+        manifold: Manifold,
+        state: IdealPointState,
+        rng: np.random.Generator,
+        pending: Sequence[tuple[Array, Array]] = (),
+    ) -> tuple[Array, Array]:
+        d = manifold.dim
+        ideals, factors, others, w = _all_particles(state, d)
+        worlds = w[None]
+        if pending:
+            xp = namespace(state.best)
+            open_pairs = [xp.stack([pair[i] for pair in pending]) for i in (0, 1)]
+            chances = self._chances(manifold, state, open_pairs, (ideals, factors, others))
+            worlds = _fantasies(rng, w, chances)
+
+        # Directions: principal ones of the posterior as the person sees it and as it is, and
+        # random mixtures of the former; about the mean, or about what open answers may make of it.
+        metric = np.einsum("n,nij,nkj->ik", w, factors, factors)
+        g, Q = np.linalg.eigh(metric)
+        root, inverse = (Q * np.sqrt(g)) @ Q.T, (Q / np.sqrt(g)) @ Q.T
+        means = worlds @ ideals
+        ends = []
+        for world, mean in zip(worlds, means, strict=True):
+            away = ideals - mean
+            spread = (away * world[:, None]).T @ away + 1e-12 * np.eye(d)
+            size, V = np.linalg.eigh(root @ spread @ root)
+            u = (inverse @ V).T[::-1]
+            if not pending:
+                u = np.concatenate([u, np.linalg.eigh(spread)[1].T])
+            random = rng.standard_normal((CANDIDATES, d)) @ (V * size).T @ inverse
+            u = np.concatenate([u, random])[: CANDIDATES // len(worlds)]
+            ends.append(self._ends(manifold, state, mean, u))
+        xp = namespace(state.best)
+        a, b = (xp.concat([pair[i] for pair in ends]) for i in (0, 1))
+        chances = self._chances(manifold, state, (a, b), (ideals, factors, others))
+
+        gain = np.zeros(chances.shape[-1])
+        accurate = sum(state.counts) >= INFORMATION
+        for p in chances:
+            total = np.maximum(worlds @ p, 1e-12)
+            if accurate:
+                shift = np.einsum("wn,nm,nd->wmd", worlds, p, ideals) / total[..., None]
+                gain += np.mean(total * np.sum((shift - means[:, None]) ** 2, axis=-1), axis=0)
+            else:
+                gain += np.mean(worlds @ _xlogx(p) - _xlogx(total), axis=0)
+        j = best_question(manifold, a, b, gain, scales(self, manifold)[1])
+        return a[j], b[j]
+
+    def update(
+        self,
+        manifold: Manifold,
+        state: IdealPointState,
+        a: Array,
+        b: Array,
+        answer: int,
+        rng: np.random.Generator,
+        *,
+        left: int = 0,
+        rater: str | None = None,
+    ) -> IdealPointState:
+        check_answer(answer, left)
+        d = manifold.dim
+        state = state._replace(ties=state.ties + (answer == 0))
+        prior = self._prior(manifold, state.ties)
+        state, r = _with_rater(state, rater or "")
+        new = Answers.one(a, b, answer, left, r, d, state.chart, manifold)
+        answers = state.answers.append(new)
+        offsets = state.offsets[[r]]
+        populations, tired = [], []
+        for metric, old in zip((False, True), state.populations, strict=True):
+            logw = old.logw + evaluate(Perception(d, metric), old.particles, new, prior, offsets)[0]
+            populations.append(old._replace(logw=logw))
+            w = np.exp(logw - logw.max())
+            tired.append(w.sum() ** 2 < ESS * len(w) * (w @ w))
+        state = state._replace(populations=tuple(populations), answers=answers)
+        if any(tired):
+            state = _judged(state, d, prior, rng)
+            for i in np.flatnonzero(tired):
+                populations[i] = _moved(Perception(d, bool(i)), populations[i], state, prior, rng)
+            state = state._replace(populations=tuple(populations))
+        state = _measured(_folded(state, d, prior))
+        size = float(np.trace(state.spread))
+        if state.mean @ state.mean > 0.25 * size or size < 0.15 * d * state.chart.size**2:
+            state = _measured(_recentred(manifold, state))
+        return self._concluded(manifold, state)
+
+    def observers(self, manifold: Manifold, state: IdealPointState) -> dict[str, Observer]:
+        """What is known about each rater."""
+        _, jnd = scales(self, manifold)
+        _, _, others, w = _all_particles(state, manifold.dim)
+        found = {}
+        for name, n, offset in zip(state.raters, state.counts, state.offsets, strict=True):
+            found[name] = observer(n, jnd, w @ (others + offset), state.ties > 0)
+        return found
+
+    # -- pieces ----------------------------------------------------------------------------------
+
+    def _prior(self, manifold: Manifold, ties: int) -> Prior:
+        return Prior(*scales(self, manifold), ties > 0)
+
+    def _ends(
+        self, manifold: Manifold, state: IdealPointState, centre: np.ndarray, u: np.ndarray
+    ) -> tuple[Array, Array]:
+        """Exp(±h u) about a point of the chart, inside the domain."""
+        radius, _ = scales(self, manifold)
+        h = 4 / 3 * radius if self.half_width is None else self.half_width
+        h = max(min(h, 0.9 * reach(manifold)), self.min_radius)
+        frame, _ = state.chart.frame.move(manifold, centre)
+        frame, _, _ = frame.enter(manifold, self.domain)
+        u = u / np.linalg.norm(u, axis=1, keepdims=True)
+
+        def ends(h: np.ndarray) -> tuple[Array, Array]:
+            return manifold.exp_pair(frame.point, frame.tangent(manifold, h[:, None] * u))
+
+        return inside(self.domain, ends, np.full(len(u), h))
+
+    def _chances(
+        self,
+        manifold: Manifold,
+        state: IdealPointState,
+        pairs: Sequence[Array],
+        particles: tuple[np.ndarray, np.ndarray, np.ndarray],
+    ) -> np.ndarray:
+        seen = state.chart.logs(manifold, namespace(pairs[0]).concat(pairs))
+        seen = seen.reshape(*seen.shape[:2], 2, -1)
+        return outcomes(*particles, seen, self._prior(manifold, state.ties))
+
+    def _concluded(self, manifold: Manifold, state: IdealPointState) -> IdealPointState:
+        d = manifold.dim
+        ideals, _, others, w = _all_particles(state, d)
+        alike = float(w[: len(state.populations[0].logw)].sum())
+        level = alike * LEVELS[0] + (1 - alike) * LEVELS[1]
+        best = state.chart.frame.at(manifold, state.mean, self.domain)
+        away = np.linalg.norm(ideals - state.mean, axis=1)
+        order = np.argsort(away)
+        radius = float(np.interp(level, np.cumsum(w[order]), away[order]))
+        noise = float(w @ Perception.lapse(others)) / 2
+        stop = "x_tol" if self.x_tol is not None and radius <= self.x_tol else None
+        return state._replace(best=best, uncertainty=radius, noise=noise, stop=stop)
+
+
+def _all_particles(
+    state: IdealPointState, d: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Ideals, factors L of the metrics, other parameters and weights of both populations."""
+    alike, metric = state.populations
+    logw = np.concatenate([alike.logw, metric.logw])
+    w = np.exp(logw - logw.max())
+    particles = np.concatenate([alike.particles, metric.particles[:, : d + OTHERS]])
+    factors = np.concatenate(
+        [
+            np.broadcast_to(np.eye(d), (len(alike.particles), d, d)),
+            Perception(d, True).factor(metric.particles),
+        ]
+    )
+    return particles[:, :d], factors, particles[:, d:], w / w.sum()
+
+
+def _measured(state: IdealPointState) -> IdealPointState:
+    """With posterior mean and covariance."""
+    ideals, _, _, w = _all_particles(state, len(state.mean))
+    mean = w @ ideals
+    away = ideals - mean
+    return state._replace(mean=mean, spread=(away * w[:, None]).T @ away)
+
+
+def _with_rater(state: IdealPointState, rater: str) -> tuple[IdealPointState, int]:
+    """The state with one more answer of the rater to come, and the rater's index."""
+    raters, counts, offsets = state.raters, state.counts, state.offsets
+    if rater not in raters:
+        raters, counts = (*raters, rater), (*counts, 0)
+        offsets = np.concatenate([offsets, np.zeros((1, OTHERS))])
+    r = raters.index(rater)
+    counts = tuple(n + (i == r) for i, n in enumerate(counts))
+    return state._replace(raters=raters, counts=counts, offsets=offsets), r
+
+
+def _judged(
+    state: IdealPointState, d: int, prior: Prior, rng: np.random.Generator
+) -> IdealPointState:
+    """With how each rater differs, where there are several; one alone is what is common."""
+    if len(state.raters) < 2:
+        return state
+    ideals, factors, others, w = _all_particles(state, d)
+    few = np.minimum(
+        np.searchsorted(np.cumsum(w), (np.arange(FEW) + rng.random()) / FEW), len(w) - 1
+    )
+    offsets = rater_offsets(
+        ideals[few], factors[few], others[few], state.answers, prior, len(state.raters)
+    )
+    recent = np.bincount(state.answers.rater, minlength=len(offsets)) > 0
+    return state._replace(offsets=np.where(recent[:, None], offsets, state.offsets))
+
+
+def _folded(state: IdealPointState, d: int, prior: Prior) -> IdealPointState:
+    """With the oldest answers replaced by a quadratic, once there are many.
+
+    By then the posterior is narrow and their log likelihood about quadratic over it. The slope is
+    that at the mean; the curvature is Fisher's information there, which cannot be negative.
+    """
+    old = len(state.answers.answer) - KEPT[0]
+    if old <= KEPT[1] - KEPT[0]:
+        return state
+    populations = []
+    for metric, population in zip((False, True), state.populations, strict=True):
+        w, _ = _shape(population)
+        mean = w @ population.particles
+        slope, information = np.zeros(len(mean)), np.zeros((len(mean), len(mean)))
+        for k in range(old):
+            one = state.answers.part(slice(k, k + 1))
+            for answer in (-1.0, 0.0, 1.0):
+                logp, score = evaluate(
+                    Perception(d, metric),
+                    mean[None],
+                    one._replace(answer=np.array([answer])),
+                    prior,
+                    state.offsets[one.rater],
+                )
+                information += math.exp(logp[0]) * np.outer(score, score)
+                if answer == one.answer[0]:
+                    slope += score[0]
+        b, H = population.folded
+        folded = b + slope + information @ mean, H + information
+        populations.append(population._replace(folded=folded))
+    return state._replace(
+        populations=tuple(populations), answers=state.answers.part(slice(old, None))
+    )
+
+
+def _recentred(manifold: Manifold, state: IdealPointState) -> IdealPointState:
+    """The same posterior in a chart about its mean."""
+    d = len(state.mean)
+    size = math.sqrt(float(np.trace(state.spread)) / d)
+    old = state.chart
+    frame, _ = old.frame.move(manifold, state.mean)
+    populations = []
+    for population in state.populations:
+        particles = population.particles.copy()
+        particles[:, :d] = old.seen_from(manifold, frame, particles[:, :d], state.mean)
+        b, H = population.folded
+        b = b - H[:, :d] @ state.mean
+        populations.append(population._replace(particles=particles, folded=(b, H)))
+    origin = old.seen_from(manifold, frame, old.origin[None], state.mean)[0]
+    chart = Chart.about(manifold, frame, min(1.5 * size, 2 * old.size), origin)
+    answers = state.answers.seen_from(manifold, chart)
+    return state._replace(chart=chart, populations=tuple(populations), answers=answers)
+
+
+def _shape(population: Population) -> tuple[np.ndarray, np.ndarray]:
+    """Weights, and a root of the covariance (with a little more)."""
+    w = np.exp(population.logw - population.logw.max())
+    w /= w.sum()
+    away = population.particles - w @ population.particles
+    covariance = (away * w[:, None]).T @ away
+    covariance += np.diag(0.01 * np.diag(covariance) + 1e-14)
+    return w, np.linalg.cholesky(covariance)
+
+
+def _moved(
+    model: Perception,
+    population: Population,
+    state: IdealPointState,
+    prior: Prior,
+    rng: np.random.Generator,
+) -> Population:
+    """Resample one population, then move each particle by Hamiltonian Monte Carlo.
+
+    Momenta are Gaussian in coordinates in which the population has covariance I, so that a few
+    leapfrog steps take a particle across the posterior.
+    """
+    particles, logw, step, (b, H) = population
+    n, answers = len(particles), state.answers
+    evidence = logw.max() + math.log(np.sum(np.exp(logw - logw.max())))
+    w, root = _shape(population)
+    pick = np.searchsorted(np.cumsum(w), (np.arange(n) + rng.random()) / n)
+    x = particles[np.minimum(pick, n - 1)]
+    offsets = state.offsets[answers.rater] if len(state.raters) > 1 else None
+
+    def target(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        value, slope = evaluate(model, x, answers, prior, offsets)
+        more, tilt = model.prior(x, state.chart.origin, prior)
+        bent = x @ H
+        value += more + x @ b - 0.5 * np.sum(bent * x, axis=1)
+        return value, (slope + tilt + b - bent) @ root
+
+    value, slope = target(x)
+    for _ in range(SWEEPS):
+        p = rng.standard_normal(x.shape)
+        energy = value - 0.5 * np.sum(p * p, axis=1)
+        y, height, push = x, value, slope
+        eps = step * np.exp(rng.uniform(-0.3, 0.3, (n, 1)))
+        for _ in range(LEAPS):
+            p = p + 0.5 * eps * push
+            y = y + (eps * p) @ root.T
+            height, push = target(y)
+            p = p + 0.5 * eps * push
+        gain = height - 0.5 * np.sum(p * p, axis=1) - energy
+        accept = np.log(rng.random(n)) < np.where(np.isfinite(gain), gain, -np.inf)
+        x = np.where(accept[:, None], y, x)
+        value, slope = np.where(accept, height, value), np.where(accept[:, None], push, slope)
+        step = float(np.clip(step * math.exp(0.7 * (accept.mean() - 0.75)), 0.05, 1.0))
+    return Population(x, np.full(n, evidence - math.log(n)), step, (b, H))
+
+
+def _fantasies(rng: np.random.Generator, w: np.ndarray, chances: np.ndarray) -> np.ndarray:
+    """Weights as they may be once the open questions are answered, shape (FANTASIES, n).
+
+    Each takes a particle for the truth and draws its answers. Many open questions would leave a
+    handful of particles, so the answers are believed only as far as 40 remain effective.
+    """
+    count = chances.shape[-1]
+    truths = np.searchsorted(np.cumsum(w), (np.arange(FANTASIES) + rng.random()) / FANTASIES)
+    worlds = []
+    for truth in np.minimum(truths, len(w) - 1):
+        steps = np.cumsum(chances[:, truth], axis=0)
+        answer = np.sum(rng.random(count) * steps[-1] > steps[:2], axis=0)
+        loglik = np.sum(np.log(np.maximum(chances[answer, :, np.arange(count)], 1e-9)), axis=0)
+        for belief in (1.0, 0.7, 0.5, 0.35, 0.25, 0.15, 0.0):
+            world = w * np.exp(belief * (loglik - loglik.max()))
+            world /= world.sum()
+            if world @ world < 1 / 40:
+                break
+        worlds.append(world)
+    return np.array(worlds)
+
+
+def _xlogx(x: np.ndarray) -> np.ndarray:
+    return x * np.log(np.maximum(x, 1e-30))

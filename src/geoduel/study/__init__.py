@@ -1,0 +1,27 @@
+"""Studies: questions now, answers when they come.
+
+`create_study` makes one, `Study.ask` returns the next question and `Study.tell` takes its answer,
+today or next week, from a person, a lab or a crowd. A study is a log of these events, in memory or
+in a database, and the method is replayed from it: nothing is lost, and nothing depends on a process
+that stays alive.
+"""
+
+from .create import create_study, delete_study, import_study, load_study, study_names
+from .raters import Rater
+from .records import Duel, Progress
+from .storage import MemoryStorage, Storage
+from .study import Study
+
+__all__ = [
+    "Duel",
+    "MemoryStorage",
+    "Progress",
+    "Rater",
+    "Storage",
+    "Study",
+    "create_study",
+    "delete_study",
+    "import_study",
+    "load_study",
+    "study_names",
+]

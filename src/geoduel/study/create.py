@@ -1,0 +1,376 @@
+"""Studies are made, found and removed here; see `geoduel.study.study` for what they do."""
+
+from __future__ import annotations
+
+import json
+import platform
+import secrets
+import time
+from dataclasses import fields, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .. import algorithms
+from .._check import positive, positive_int, real
+from .._version import __version__
+from ..algorithms import METHODS, Method
+from ..algorithms.base import QuestionMethod
+from ..errors import ArgumentError, DuplicateStudyError, ReplayError
+from ..manifolds.base import Manifold
+from ..optimize import _method
+from .codec import encode_settings
+from .log import EMPTY, Row, chain
+from .parts import describe, method_version
+from .storage import MemoryStorage, Storage, as_storage
+from .study import FORMAT, Study
+
+if TYPE_CHECKING:
+    from ..domains import Domain
+
+__all__ = ["create_study", "delete_study", "import_study", "load_study", "study_names"]
+
+REPEATS = 0.05  # share of questions asked again, for methods made for people
+
+
+def create_study(
+    manifold: Manifold,
+    method: str | Method = "auto",
+    domain: Domain | None = None,
+    storage: str | Storage | None = None,
+    study_name: str | None = None,
+    load_if_exists: bool = False,
+    rng: np.random.Generator | int | None = None,
+    *,
+    x0: np.ndarray | None = None,
+    budget: int | None = None,
+    iterations: int | None = None,
+    lease: float = 600.0,
+    repeats: float | None = None,
+    votes: int = 1,
+    **options: Any,
+) -> Study:
+    """Create a study: `minimize` for answers that come later, from people, labs or other machines.
+
+    Parameters
+    ----------
+    manifold : Manifold
+        Where the points live.
+    method : str or method
+        As in `geoduel.minimize`, except that "auto" means people: Bayesian bisection in one
+        dimension, an ideal point with a learned metric in two to six, and the default of
+        `minimize` above. The study says which, in ``study.method_name``.
+    domain : Domain, optional
+        Feasible set.
+    storage : str or Storage, optional
+        Where the log is kept: an SQLAlchemy URL such as ``sqlite:///duels.db`` or
+        ``postgresql+psycopg://user@host/database``, or the ``storage`` of another study. None is
+        the memory of this process.
+    study_name : str, optional
+        By default a random one.
+    load_if_exists : bool
+        Go on with a study of that name, if there is one; manifold and method must be the same.
+    rng : int or numpy.random.Generator, optional
+        Seed. The same seed and answers give the same questions.
+    x0 : ndarray of shape point_shape, optional
+        Start, by default a random point; its dtype is that of the study.
+    budget : int, optional
+        Most answers.
+    iterations : int, optional
+        Most iterations of the method.
+    lease : float
+        Seconds after which a question without an answer may be asked of someone else.
+    repeats : float, optional
+        Share of questions that are asked of the same rater again, with sides flipped, to see how
+        consistent the answers are. By default 0.05 for methods made for people, which learn from
+        the second answer too, and 0 for the others, which do not.
+    votes : int
+        Answers to each question, of different raters where there are several; the majority is what
+        the method is told, and raters who contradict themselves count less. Only for methods that
+        are not made for people: those learn from each answer, and weigh raters themselves.
+    **options
+        Settings of the method, when it is given by name.
+
+    Returns
+    -------
+    Study
+
+    Raises
+    ------
+    ArgumentError
+        For a wrong argument; the message names it.
+    DuplicateStudyError
+        If there is a study of that name, and load_if_exists is false.
+    StorageError, MissingExtraError
+        If the storage cannot be opened.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import geoduel as gd
+    >>> study = gd.create_study(gd.Sphere(3), method="duel-newton", rng=0)
+    >>> duel = study.ask()
+    >>> duel.id, duel.role, duel.a.shape
+    (0, 'question', (3,))
+    >>> study.tell(duel, "a" if duel.a[2] > duel.b[2] else "b").state
+    'answered'
+    >>> study.optimize(gd.from_objective(lambda x: -x[2]), n_duels=60)
+    >>> bool(study.recommend()[2] > 0.99)
+    True
+    """
+    if not isinstance(manifold, Manifold):
+        raise ArgumentError(f"manifold must be a Manifold such as Sphere(3), got {manifold!r:.80}")
+    for name, limit in {"budget": budget, "iterations": iterations}.items():
+        if limit is not None:
+            positive_int(limit, name)
+    if study_name is not None and not (isinstance(study_name, str) and study_name.strip()):
+        raise ArgumentError(f"study_name must be a text that is not blank, got {study_name!r}")
+    chosen: Any = _chosen(manifold, method, domain, budget, options)
+    for_people = isinstance(chosen, QuestionMethod)
+    if positive_int(votes, "votes") > 1 and for_people:
+        raise ArgumentError(
+            f"votes={votes} is for methods that believe an answer; {_name(chosen)!r} learns from "
+            "each answer and weighs raters itself"
+        )
+    share = (REPEATS if for_people else 0.0) if repeats is None else real(repeats, "repeats")
+    if not 0 <= share < 1:
+        raise ArgumentError(f"repeats must be a share in [0, 1), got {repeats!r}")
+    settings = {
+        "format": FORMAT,
+        "geoduel": __version__,
+        "numpy": np.__version__,
+        "machine": platform.machine(),
+        "created": round(time.time(), 3),
+        "manifold": describe(manifold),
+        "shape": [manifold.dim, list(manifold.point_shape)],
+        "asked": method if isinstance(method, str) else None,
+        "method": describe(chosen),
+        "method_name": _name(chosen),
+        "method_version": method_version(chosen),
+        "seed": _seed(rng),
+        "x0": None if x0 is None else encode_settings(_start(manifold, x0)),
+        "budget": budget,
+        "iterations": iterations,
+        "lease": positive(lease, "lease"),
+        "repeats": share,
+        "votes": votes,
+    }
+    place = as_storage(storage)
+    study_name = study_name or f"study-{secrets.token_hex(4)}"
+    if load_if_exists and study_name in place.names():
+        return _same(study_name, place, manifold, method, chosen)
+
+    # Everything is checked in memory first, so that no study is stored that cannot be opened.
+    described = json.dumps(settings)
+    draft = MemoryStorage()
+    draft.create(study_name, described)
+    study = Study(study_name, draft, manifold, chosen)
+    try:
+        place.create(study_name, described)
+    except DuplicateStudyError:
+        if not load_if_exists:
+            raise
+        return _same(study_name, place, manifold, method, chosen)
+    study.storage = place
+    return study
+
+
+def load_study(
+    study_name: str,
+    storage: str | Storage,
+    manifold: Manifold | None = None,
+    method: Method | None = None,
+) -> Study:
+    """Load a study, and go on as if it had never been interrupted.
+
+    Parameters
+    ----------
+    study_name : str
+        Its name.
+    storage : str or Storage
+        Where it is; see `create_study`.
+    manifold, method : optional
+        Needed only where the study uses a geometry or a method of your own, or a setting that is a
+        function: the log cannot hold those. Checked against what it does hold.
+
+    Returns
+    -------
+    Study
+
+    Raises
+    ------
+    UnknownStudyError
+        If there is no study of that name.
+    ReplayError
+        If another version of the method made it, or the log was altered.
+    """
+    if storage is None:
+        raise ArgumentError("storage: a study in memory cannot be loaded; keep the Study itself")
+    return Study(study_name, as_storage(storage), manifold, method)
+
+
+def delete_study(study_name: str, storage: str | Storage) -> None:
+    """Delete a study and its log for good.
+
+    Parameters
+    ----------
+    study_name : str
+        Its name.
+    storage : str or Storage
+        Where it is; see `create_study`.
+
+    Raises
+    ------
+    UnknownStudyError
+        If there is no study of that name.
+    """
+    as_storage(storage).delete(study_name)
+
+
+def study_names(storage: str | Storage) -> list[str]:
+    """Names of the studies in a storage, in alphabetical order.
+
+    Parameters
+    ----------
+    storage : str or Storage
+        See `create_study`.
+    """
+    return as_storage(storage).names()
+
+
+def import_study(
+    path: str | Path,
+    storage: str | Storage | None = None,
+    study_name: str | None = None,
+    manifold: Manifold | None = None,
+    method: Method | None = None,
+) -> Study:
+    """Read a study that `Study.export` wrote, check it, and store it.
+
+    Parameters
+    ----------
+    path : path
+        The file.
+    storage : str or Storage, optional
+        Where to put it; see `create_study`.
+    study_name : str, optional
+        By default the name it had.
+    manifold, method : optional
+        As in `load_study`.
+
+    Returns
+    -------
+    Study
+
+    Raises
+    ------
+    ArgumentError
+        If the file is no export, or not all of one.
+    ReplayError
+        If it was altered, or is of another version of the method.
+    DuplicateStudyError
+        If there is a study of that name.
+    """
+    head, rows = _parse(Path(path))
+    place = as_storage(storage)
+    name = study_name or str(head["name"])
+    settings = json.dumps(head["settings"])
+    draft = MemoryStorage()
+    draft.create(name, settings, rows)
+    study = Study(name, draft, manifold, method)  # replays it: what cannot be is not stored
+    place.create(name, settings, rows)
+    study.storage = place
+    study._snapshot()
+    return study
+
+
+def _parse(path: Path) -> tuple[dict[str, Any], list[Row]]:
+    """Head and rows of an export."""
+    try:
+        lines = path.read_text(encoding="ascii").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise ArgumentError(f"path {str(path)!r} cannot be read: {error}") from None
+    try:
+        head, tail = json.loads(lines[0]), json.loads(lines[-1])
+        count, digest = tail["events"], tail["digest"]
+        is_export = head["geoduel"] == "study" and isinstance(head["settings"], dict)
+    except (IndexError, KeyError, TypeError, ValueError):
+        is_export, head, count, digest = False, {}, 0, ""
+    if not is_export or len(lines) != count + 2:
+        raise ArgumentError(
+            f"path {str(path)!r} is no export of a study, or not all of it: expected JSON lines, "
+            'from {"geoduel":"study",...} to {"events":count,...}'
+        )
+    if head["format"] > FORMAT:
+        raise ReplayError(
+            f"path {str(path)!r} has format {head['format']}; this version of geoduel reads "
+            f"formats up to {FORMAT}"
+        )
+    rows, running = [], EMPTY
+    for number, line in enumerate(lines[1:-1], 1):
+        running = chain(running, line)
+        rows.append(Row(number, line, running))
+    if running != digest:
+        raise ReplayError(f"path {str(path)!r} was altered: its digest does not match its events")
+    return head, rows
+
+
+# -- arguments -------------------------------------------------------------------------------------
+
+
+def _chosen(
+    manifold: Manifold,
+    method: str | Method,
+    domain: Domain | None,
+    budget: int | None,
+    options: dict[str, Any],
+) -> Method:
+    """The method as an instance; "auto" means people."""
+    for_people = getattr(algorithms, "for_people", None)
+    if method != "auto" or for_people is None:
+        return _method(method, domain, options)
+    chosen = for_people(manifold, budget)
+    names = [f.name for f in fields(chosen) if f.init and f.repr]
+    for name in options:
+        if name not in names:
+            raise ArgumentError(
+                f"method 'auto' is {_name(chosen)!r} here, which has no option {name!r}; it takes "
+                f"{', '.join(names)}"
+            )
+    more = options if domain is None else options | {"domain": domain}
+    return replace(chosen, **more)
+
+
+def _name(method: Method) -> str:
+    """The name of a method as `create_study` takes it, or of its class."""
+    names = (name for name, kind in METHODS.items() if kind is type(method))
+    return next(names, type(method).__name__)
+
+
+def _seed(rng: np.random.Generator | int | None) -> int:
+    if rng is None:
+        return secrets.randbits(63)
+    if isinstance(rng, np.random.Generator):
+        return int(rng.integers(2**63))
+    if isinstance(rng, int | np.integer) and not isinstance(rng, bool) and rng >= 0:
+        return int(rng)
+    raise ArgumentError(f"rng must be an int >= 0, a numpy.random.Generator or None, got {rng!r}")
+
+
+def _start(manifold: Manifold, x0: Any) -> np.ndarray:
+    if not isinstance(x0, np.ndarray):
+        raise ArgumentError(f"x0 must be a NumPy array, which a log can hold; got {x0!r:.80}")
+    manifold.check_point(x0, "x0")
+    if x0.shape != manifold.point_shape:
+        raise ArgumentError(
+            f"x0 must be one point, of shape {manifold.point_shape}; got shape {x0.shape}"
+        )
+    return x0
+
+
+def _same(
+    name: str, storage: Storage, manifold: Manifold, method: str | Method, chosen: Method
+) -> Study:
+    """The study of that name, if it is the one that was asked for; "auto" takes any method."""
+    return Study(name, storage, manifold, None if method == "auto" else chosen)

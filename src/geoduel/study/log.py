@@ -1,0 +1,245 @@
+"""The log of a study, and the book that is kept from it.
+
+A study is an append-only list of events, one JSON line each, numbered 1, 2, ...:
+
+    question   a pair goes out: duel, a, b, role, left, rater, and where in the method it belongs
+    lease      an unanswered duel goes out again, perhaps to someone else
+    answer     "a", "b", "tie" or "skip"
+    report     an outside comparison: better, worse
+    undo       the number of the answer (or report) that is taken back
+    attribute  a user attribute: key, value
+
+Nothing is ever changed or removed, an undo included, so that the log also says who did what when.
+Each event is chained to those before it by a digest: a log that was altered is recognised.
+
+`Book` follows the log and knows what is open, who holds it, and which answers count. It knows
+nothing of manifolds and methods; `geoduel.study.players` replays those from what counts.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from .raters import Tally
+
+__all__ = ["EMPTY", "WORDS", "Book", "Entry", "Event", "Given", "Row", "chain", "event_line"]
+
+EMPTY = "0" * 32  # digest of the log without events
+KINDS = ("question", "lease", "answer", "report", "undo", "attribute")
+WORDS = ("a", "b", "tie", "skip")
+
+Event = dict[str, Any]
+
+
+class Row(NamedTuple):
+    """One event as it is stored."""
+
+    number: int
+    line: str
+    digest: str
+
+
+def event_line(event: Event) -> str:
+    """The event as one line of JSON."""
+    return json.dumps(event, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
+
+
+def chain(digest: str, line: str) -> str:
+    """Digest of a log that is longer by one line."""
+    return hashlib.blake2b((digest + line).encode("ascii"), digest_size=16).hexdigest()
+
+
+@dataclass(slots=True)
+class Entry:
+    """What the book knows of one duel; points are nested lists as in the log."""
+
+    id: int
+    a: Any
+    b: Any
+    role: str
+    left: str | None
+    asked: float
+    rater: str | None
+    at: tuple[int, int] | None = None  # batch of the method and place in it
+    of: int | None = None  # the duel that a repeat repeats
+    answer: str | None = None
+    answered: float | None = None
+    number: int | None = None  # of the event that answered it
+    withdrawn: bool = False
+    holder: str | None = None
+    held_since: float = 0.0
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it waits for an answer."""
+        return self.answer is None and not self.withdrawn
+
+
+class Given(NamedTuple):
+    """An answer that counts, as the method is given it."""
+
+    number: int  # of its event
+    duel: int
+    answer: str
+    rater: str | None
+    weight: float  # of the rater, when it was given
+
+
+@dataclass
+class Book:
+    """State of a study as far as the log alone tells it; `take` brings it up to date.
+
+    Attributes
+    ----------
+    digests : list of str
+        Of the log after each event.
+    entries : list of Entry
+        All duels by id.
+    open : dict of int to Entry
+        Those that wait for an answer, oldest first.
+    given : list of Given
+        Answers that count, in the order of the log.
+    raters : dict of str to Tally
+        Counts of each rater.
+    answers : dict of str to int
+        How many answers of each kind count; ``reports`` are counted apart.
+    """
+
+    digests: list[str] = field(default_factory=list)
+    entries: list[Entry] = field(default_factory=list)
+    open: dict[int, Entry] = field(default_factory=dict)
+    given: list[Given] = field(default_factory=list)
+    raters: dict[str, Tally] = field(default_factory=dict)
+    attributes: dict[str, Any] = field(default_factory=dict)
+    answers: dict[str, int] = field(default_factory=lambda: dict.fromkeys(WORDS, 0))
+    reports: int = 0
+    rewound: int | None = None  # the first index of `given` that changed since a player looked
+
+    @property
+    def number(self) -> int:
+        """Of the last event."""
+        return len(self.digests)
+
+    @property
+    def digest(self) -> str:
+        """Of the log."""
+        return self.digests[-1] if self.digests else EMPTY
+
+    def take(self, rows: Iterable[Row]) -> list[Event]:
+        """Take the next events, those already known left out; returns the new ones.
+
+        Raises
+        ------
+        ValueError
+            If a number is missing or a digest is wrong: the log is not what was written.
+        """
+        events = []
+        for number, line, digest in rows:
+            if number <= self.number:
+                continue
+            if number != self.number + 1 or chain(self.digest, line) != digest:
+                raise ValueError(f"event {number} does not follow event {self.number}")
+            event = json.loads(line)
+            if event["kind"] not in KINDS:
+                raise ValueError(f"event {number} is of an unknown kind {event['kind']!r}")
+            getattr(self, "_" + event["kind"])(number, event)
+            self.digests.append(digest)
+            events.append(event)
+        return events
+
+    # -- one method for each kind of event -------------------------------------------------------
+
+    def _question(self, number: int, event: Event) -> None:
+        at = event.get("at")
+        if event["duel"] != len(self.entries):
+            raise ValueError(f"event {number} has duel {event['duel']}, not {len(self.entries)}")
+        entry = Entry(
+            id=event["duel"],
+            a=event["a"],
+            b=event["b"],
+            role=event["role"],
+            left=event["left"],
+            asked=event["time"],
+            rater=event.get("rater"),
+            at=None if at is None else tuple(at),
+            of=event.get("of"),
+        )
+        self.entries.append(entry)
+        self.open[entry.id] = entry
+        self._hold(entry, event)
+
+    def _lease(self, number: int, event: Event) -> None:
+        entry = self.entries[event["duel"]]
+        entry.rater = event.get("rater")
+        self._hold(entry, event)
+
+    def _hold(self, entry: Entry, event: Event) -> None:
+        entry.holder, entry.held_since = event.get("holder"), event["time"]
+
+    def _answer(self, number: int, event: Event) -> None:
+        entry = self.entries[event["duel"]]
+        entry.answer, entry.answered, entry.number = event["answer"], event["time"], number
+        entry.rater = event.get("rater")
+        del self.open[entry.id]
+        self._count(entry, number)
+
+    def _report(self, number: int, event: Event) -> None:
+        rater = event.get("rater")
+        entry = Entry(
+            id=len(self.entries),
+            a=event["better"],
+            b=event["worse"],
+            role="report",
+            left=None,
+            asked=event["time"],
+            rater=rater,
+            answer="a",
+            answered=event["time"],
+            number=number,
+        )
+        self.entries.append(entry)
+        self.reports += 1
+        weight = self.raters.get(rater or "", Tally()).weight
+        self.given.append(Given(number, entry.id, "a", rater, weight))
+
+    def _undo(self, number: int, event: Event) -> None:
+        index = next(i for i, g in enumerate(self.given) if g.number == event["number"])
+        entry = self.entries[self.given.pop(index).duel]
+        self.rewound = index if self.rewound is None else min(index, self.rewound)
+        if entry.role == "report":
+            self.reports -= 1
+            entry.withdrawn = True
+        else:
+            self._tally(entry, -1)
+            self._hold(entry, event)
+            self.open[entry.id] = entry
+        entry.answer = entry.answered = entry.number = None
+        for other in list(self.open.values()):  # what the method asked because of that answer
+            if entry.at and other.at and other.at[0] > entry.at[0]:
+                other.withdrawn = True
+                del self.open[other.id]
+
+    def _attribute(self, number: int, event: Event) -> None:
+        self.attributes[event["key"]] = event["value"]
+
+    # -- counts ----------------------------------------------------------------------------------
+
+    def _count(self, entry: Entry, number: int) -> None:
+        weight = self._tally(entry, +1).weight
+        assert entry.answer is not None
+        self.given.append(Given(number, entry.id, entry.answer, entry.rater, weight))
+
+    def _tally(self, entry: Entry, by: int) -> Tally:
+        assert entry.answer is not None
+        self.answers[entry.answer] += by
+        rater = self.raters.setdefault(entry.rater or "", Tally())
+        rater.count(entry.answer, by)
+        if entry.of is not None and entry.answer != "skip":
+            first = self.entries[entry.of]
+            if first.answer is not None and first.rater == entry.rater:
+                rater.compare(first.answer, entry.answer, by)
+        return rater

@@ -1,0 +1,61 @@
+"""The manifold and the method of a study: described in its settings, or given by the caller."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .._version import __version__
+from ..errors import ArgumentError, ReplayError
+from .codec import NotStorableError, decode_settings, encode_settings
+
+__all__ = ["check_version", "describe", "method_version", "part"]
+
+FOREIGN = "foreign"  # in the place of a type: of the user's own, or with a function in it
+
+
+def describe(thing: Any) -> Any:
+    """Settings of a manifold or a method; of the user's own, only what it is."""
+    try:
+        return encode_settings(thing)
+    except NotStorableError:
+        return {"type": FOREIGN, "class": _class_name(thing), "repr": repr(thing)}
+
+
+def part(settings: dict[str, Any], key: str, given: Any, study: str) -> Any:
+    """The manifold or method of a study: as described, or as the caller gave it."""
+    described = settings[key]
+    foreign = isinstance(described, dict) and described["type"] == FOREIGN
+    if given is None:
+        if not foreign:
+            return decode_settings(described)
+        raise ArgumentError(
+            f"study {study!r} uses a {key} of its own, {described['repr']}, which its settings "
+            f"cannot hold: pass {key}= when loading it"
+        )
+    matches = _class_name(given) == described["class"] if foreign else describe(given) == described
+    if matches and key == "manifold":
+        matches = [given.dim, list(given.point_shape)] == settings["shape"]
+    if not matches:
+        wanted = described["repr"] if foreign else described
+        raise ArgumentError(f"{key} of study {study!r} is {wanted}, got {given!r:.200}")
+    return given
+
+
+def method_version(method: Any) -> int:
+    """The version that a method names; it is raised when the same answers lead elsewhere."""
+    return getattr(method, "version", 1)
+
+
+def check_version(settings: dict[str, Any], method: Any, study: str) -> None:
+    """Refuse a study of another version of its method."""
+    made, now = settings["method_version"], method_version(method)
+    if made != now:
+        raise ReplayError(
+            f"study {study!r} was made with version {made} of method {settings['method_name']!r} "
+            f"(geoduel {settings['geoduel']}); this is version {now} (geoduel {__version__}), "
+            "which would ask something else: install that version of geoduel to go on with it"
+        )
+
+
+def _class_name(thing: Any) -> str:
+    return f"{type(thing).__module__}.{type(thing).__qualname__}"

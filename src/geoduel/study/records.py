@@ -1,0 +1,105 @@
+"""What a study hands out: one duel, and how far it is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from .raters import Rater
+
+__all__ = ["Duel", "Progress"]
+
+
+@dataclass(frozen=True, eq=False)
+class Duel:
+    """One question of a study, as it was when it was looked at.
+
+    Attributes
+    ----------
+    id : int
+        0, 1, 2, ... in the order of asking.
+    a, b : ndarray of shape point_shape
+        The two points; read-only.
+    role : str
+        "question"; "repeat" of an earlier duel, with sides flipped; "vote", the same question to
+        someone else; "report", a comparison that came from outside.
+    left : {"a", "b"} or None
+        Which point to show on the left, or first. Drawn by the study, so that a rater who prefers
+        one side does not mislead it. None for reports.
+    rater : str or None
+        Who has it, or answered it.
+    answer : {"a", "b", "tie", "skip"} or None
+        None without an answer.
+    state : {"open", "answered", "withdrawn"}
+        Withdrawn are questions that followed from an answer that was taken back.
+    asked, answered : float or None
+        Seconds since 1970.
+    of : int or None
+        The duel that a repeat repeats.
+    """
+
+    id: int
+    a: np.ndarray
+    b: np.ndarray
+    role: str
+    left: str | None
+    rater: str | None
+    answer: str | None
+    state: str
+    asked: float
+    answered: float | None
+    of: int | None
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Duel) and self._key() == other._key()
+
+    def __hash__(self) -> int:
+        return hash(self.id)
+
+    def _key(self) -> tuple[Any, ...]:
+        points = (self.a.tobytes(), self.b.tobytes())
+        return (self.id, *points, self.role, self.left, self.rater, self.answer, self.state)
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far a study is.
+
+    Attributes
+    ----------
+    answered : int
+        Answers that count, ties included.
+    ties, skips, open, reports : int
+        Ties among them, questions skipped, questions that wait for an answer, and comparisons that
+        came from outside.
+    budget : int or None
+        Most answers wanted.
+    uncertainty : float or None
+        How well the answer is known, a geodesic length: the radius of the 80 % region of methods
+        made for people, an estimated distance to the optimum of the others.
+    noise : float or None
+        Estimated probability that an answer is wrong.
+    remaining : int or None
+        About how many more answers reach the accuracy asked for; None if there is no telling.
+    finished : str or None
+        Why the study asks no more: "budget", "iterations", "x_tol", "resolution"; None if it does.
+    raters : dict of str to Rater
+        How each rater answered, and how consistently; "" are those without a name.
+    history : list of (int, float)
+        Answers given, and the uncertainty after them.
+    """
+
+    answered: int
+    ties: int
+    skips: int
+    open: int
+    reports: int
+    budget: int | None
+    uncertainty: float | None
+    noise: float | None
+    remaining: int | None
+    finished: str | None
+    raters: dict[str, Rater]
+    history: list[tuple[int, float]]

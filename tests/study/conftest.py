@@ -1,0 +1,148 @@
+"""A rater who can be asked again, a method of a user's own, and studies on both."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+import threading
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+
+import geoduel as gd
+from geoduel import errors
+from geoduel.algorithms.base import QuestionMethod
+
+
+class NudgeState(NamedTuple):
+    point: Any
+    scale: float
+    heard: tuple[Any, ...] = ()
+    stop: str | None = None
+
+    @property
+    def best(self) -> Any:
+        return self.point
+
+    @property
+    def uncertainty(self) -> float:
+        return self.scale
+
+
+@dataclass(frozen=True)
+class Nudge(QuestionMethod):
+    """A method for people in ten lines: go to the winner, look less far."""
+
+    shrink: float = 0.9
+
+    def start(self, manifold, x0, rng):
+        return NudgeState(x0, manifold.typical_dist / 5)
+
+    def propose(self, manifold, state, rng, pending=()):
+        scale = state.scale * (1 + len(pending))  # so that open questions can be seen to matter
+        return manifold.exp_pair(state.point, scale * manifold.unit_tangent(rng, state.point))
+
+    def update(self, manifold, state, a, b, answer, rng, *, left=0, rater=None):
+        point = (a, state.point, b)[answer + 1]
+        heard = (*state.heard, (answer, left, rater, rng.integers(1000)))
+        scale = self.shrink * state.scale
+        stop = "x_tol" if self.x_tol is not None and scale <= self.x_tol else None
+        return NudgeState(point, scale, heard, stop)
+
+
+@pytest.fixture
+def nudge() -> type[Nudge]:
+    """A method of the user's own, which settings cannot hold."""
+    return Nudge
+
+
+@pytest.fixture
+def person():
+    """A rater that answers by the distance to an ideal, with ties and skips now and then.
+
+    The answers depend on the duel alone, so that they are the same in whatever process.
+    """
+
+    def make(manifold: gd.Manifold, ideal: np.ndarray, ties: int = 7, skips: int = 11):
+        def answer(duel: gd.Duel) -> str:
+            if duel.id % ties == ties - 1:
+                return "tie"
+            if duel.id % skips == skips - 1:
+                return "skip"
+            return "a" if manifold.dist(duel.a, ideal) < manifold.dist(duel.b, ideal) else "b"
+
+        return answer
+
+    return make
+
+
+@pytest.fixture
+def north(person):
+    """The rater who likes the north pole of the sphere in R^3."""
+    return person(gd.Sphere(3), np.array([0.0, 0.0, 1.0]))
+
+
+@pytest.fixture
+def url(tmp_path, monkeypatch) -> str:
+    """An SQLite file of its own, which need not survive a power cut."""
+    pytest.importorskip("sqlalchemy", reason="studies in a database need the extra web")
+    monkeypatch.setattr("geoduel.study.sql.DURABLE", "OFF")
+    return f"sqlite:///{tmp_path / 'duels.db'}"
+
+
+@pytest.fixture
+def threads():
+    """Lets threads answer studies until these are finished; returns the duels they told."""
+
+    def run(studies) -> list[int]:
+        told: list[int] = []
+
+        def work(i: int) -> None:
+            study = studies(i)
+            while True:
+                try:
+                    duel = study.ask(rater=f"rater {i}")
+                except errors.StudyFinishedError:
+                    return
+                except errors.NothingToAskError:
+                    time.sleep(0.005)
+                    continue
+                study.tell(duel, "a")
+                told.append(duel.id)
+
+        crew = [threading.Thread(target=work, args=(i,)) for i in range(8)]
+        for thread in crew:
+            thread.start()
+        for thread in crew:
+            thread.join()
+        return told
+
+    return run
+
+
+@pytest.fixture(scope="session")
+def processes():
+    """Lets processes answer one study: the benchmark's crowd, at a size for tests."""
+    file = Path(__file__).resolve().parents[2] / "benchmarks" / "studies.py"
+    if not file.is_file():
+        pytest.skip("no benchmarks beside the tests")
+    sys.path.insert(0, str(file.parent))
+    try:
+        spec = importlib.util.spec_from_file_location("studies", file)
+        assert spec is not None
+        assert spec.loader is not None
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+    finally:
+        sys.path.remove(str(file.parent))
+
+    def run(url: str, workers: int, answers: int) -> None:
+        outcome = module.crowd(url, workers, answers)
+        assert outcome.pop("seconds") > 0
+        assert outcome == {"answers": answers, "lost": 0, "doubled": 0, "out_twice": 0, "errors": 0}
+
+    return run

@@ -1,0 +1,226 @@
+"""The parts: what is written down, how a log is kept, what is extrapolated."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+
+import geoduel as gd
+from geoduel import errors
+from geoduel.algorithms.duel_newton import NewtonState
+from geoduel.study.codec import (
+    NotStorableError,
+    decode_settings,
+    decode_state,
+    encode_settings,
+    encode_state,
+)
+from geoduel.study.forecast import answers_left
+from geoduel.study.log import Book, Row, chain, event_line
+from geoduel.study.raters import Tally
+
+EUCLIDEAN = gd.Euclidean(2)
+PARTS = [
+    gd.Euclidean(2, 3),
+    gd.Sphere(3),
+    gd.Sphere(2, 2),
+    gd.SPD(3),
+    gd.SPD(2, metric="bures-wasserstein"),
+    gd.Rotations(2),
+    gd.Stiefel(4, 2, metric="canonical"),
+    gd.Grassmann(4, 2),
+    gd.Hyperbolic(3),
+    gd.Simplex(4),
+    gd.Torus(2),
+    gd.Power(gd.Product(gd.Sphere(3), gd.Torus(1), weights=[1.0, 0.1]), 3),
+    gd.Product(gd.Sphere(3), gd.Euclidean(2, 2)),
+    gd.Ball(gd.Sphere(3), np.array([0.0, 0.6, 0.8]), 1.2),
+    gd.Box(np.array([-np.inf, 0.1]), np.array([1.0, np.inf])),
+    gd.L1Ball(2, 1.5),
+    gd.ProbabilitySimplex(3, 2.0),
+    gd.SPDInterval(np.eye(2), 2 * np.eye(2), starts=2),
+    gd.Intersection(gd.L2Ball(2, 1.0), gd.L1Ball(2, 1.2), tol=1e-8),
+    gd.RDNGD(step_size=gd.cosine(0.1, 0.01), radius=1e-3, batch=2),
+    gd.RRDNGD(phases=3, step_size=gd.geometric(0.5, 0.7)),
+    gd.RDFW(domain=gd.L2Ball(2, 1.0), batch=3),
+    gd.Auto(x_tol=0.1),
+    gd.DuelNewton(),
+    gd.DuelCSA(initial_step=0.2),
+    gd.Block(),
+    gd.Bisection(jnd=0.1),
+    gd.IdealPoint(),
+]
+
+
+@pytest.mark.parametrize("part", PARTS, ids=lambda p: f"{type(p).__name__}")
+def test_settings_come_back(part):
+    """Through JSON text, equal, and of the same behaviour."""
+    described = json.loads(json.dumps(encode_settings(part), allow_nan=False))
+    again = decode_settings(described)
+    assert type(again) is type(part)
+    assert encode_settings(again) == described
+    if isinstance(part, gd.Manifold):
+        assert again == part
+        x = part.random_point(np.random.default_rng(0))
+        assert np.array_equal(again.random_point(np.random.default_rng(0)), x)
+
+
+def test_every_class_has_settings():
+    """None of the package's geometries, sets and methods is forgotten above."""
+    from geoduel.algorithms import METHODS
+    from geoduel.study.codec import _types
+
+    tested = {type(p) for p in PARTS}
+    assert {*METHODS.values()} <= tested
+    for kind in _types().values():
+        named = kind.__module__
+        if ".manifolds." in named or (named.endswith(".domains") and hasattr(kind, "project")):
+            assert kind in tested, f"{kind.__name__} is not in the list"
+
+
+def test_settings_that_cannot_be_stored():
+    for thing in (lambda k: k, {"a": 1}, np.array([1 + 2j]), gd.RDNGD(step_size=lambda k: 0.1)):
+        with pytest.raises(NotStorableError):
+            encode_settings(thing)
+    with pytest.raises(errors.ArgumentError, match="nothing called 'Klein'"):
+        decode_settings({"type": "Klein", "n": 2})
+    with pytest.raises(errors.ArgumentError, match="Sphere of this version does not take"):
+        decode_settings({"type": "Sphere", "shape": [3], "colour": "red"})
+
+
+def same(a, b) -> bool:
+    if isinstance(a, np.ndarray):
+        return a.dtype == b.dtype and a.strides == b.strides and a.tobytes() == b.tobytes()
+    if isinstance(a, tuple | list):
+        return type(a) is type(b) and len(a) == len(b) and all(map(same, a, b))
+    return type(a) is type(b) and (a == b or (a != a and b != b))
+
+
+def test_states_come_back_to_the_last_bit():
+    rng = np.random.default_rng(0)
+    matrix = rng.standard_normal((4, 6))
+    state = (
+        matrix,
+        matrix.T,  # products round differently in another layout
+        matrix[:, ::2],
+        matrix[::-1],
+        np.broadcast_to(matrix[0], (3, 6)),
+        np.zeros((0, 3)),
+        np.array(1.5),
+        np.float32(0.1),
+        np.arange(3, dtype=np.int8),
+        np.array([True, False]),
+        [1, 2**200, -0.0, math.inf, math.nan, None, "ä", True],
+        {"k": (1,), 2: rng.bit_generator.state},
+        gd.DuelNewton().start(gd.Sphere(3), np.array([0.0, 0.0, 1.0]), rng),
+    )
+    again = decode_state(json.loads(json.dumps(encode_state(state), allow_nan=False)))
+    assert same(state[:-2], again[:-2])
+    assert again[-2] == state[-2]
+    assert type(again[-1]) is type(state[-1])
+    assert NewtonState.__module__.startswith("geoduel.")
+
+
+class Foreign(NamedTuple):
+    x: float
+
+
+def test_only_the_packages_states_are_made():
+    for thing in (Foreign(1.0), object(), np.array([object()]), {1, 2}):
+        with pytest.raises(NotStorableError):
+            encode_state(thing)
+    for where in ("os:system", "geoduel.cli:main", "geoduel.optimize:minimize"):
+        with pytest.raises((NotStorableError, AttributeError)):
+            decode_state({"of": where, "items": []})
+
+
+# -- the log ---------------------------------------------------------------------------------------
+
+
+def rows(*events):
+    made, digest = [], "0" * 32
+    for number, event in enumerate(events, 1):
+        line = event_line(event)
+        digest = chain(digest, line)
+        made.append(Row(number, line, digest))
+    return made
+
+
+def question(duel: int, **more):
+    return {"kind": "question", "duel": duel, "a": [0], "b": [1], "role": "question", "left": "a",
+            "time": 1.0, **more}  # fmt: skip
+
+
+def test_a_book_takes_each_event_once():
+    log = rows(question(0), {"kind": "answer", "duel": 0, "answer": "a", "time": 2.0})
+    book = Book()
+    assert len(book.take(log[:1])) == 1
+    assert len(book.take(log)) == 1
+    assert book.take(log) == []
+    assert (book.number, book.digest) == (2, log[-1].digest)
+    assert book.answers["a"] == 1
+
+
+@pytest.mark.parametrize("harm", ["gap", "digest", "line", "duel"])
+def test_a_book_sees_what_was_altered(harm):
+    log = rows(question(0), question(1), question(2 if harm != "duel" else 7))
+    if harm == "gap":
+        del log[1]
+    elif harm == "digest":
+        log[1] = log[1]._replace(digest="f" * 32)
+    elif harm == "line":
+        log[1] = log[1]._replace(line=log[1].line.replace("[1]", "[2]"))
+    with pytest.raises(ValueError, match=r"event [23]"):
+        Book().take(log)
+
+
+def test_weights_of_raters():
+    """The prior is one error in nine; agreement raises it, contradiction takes it to nothing."""
+    assert Tally().weight == pytest.approx(math.log(8), abs=0.1)
+    weights = [Tally(repeats=n, agreed=n).weight for n in range(30)]
+    assert weights == sorted(weights)
+    assert weights[-1] == pytest.approx(math.log(19))
+    assert Tally(repeats=20, agreed=10).weight < 0.8
+    assert Tally(repeats=20, agreed=0).weight == 0
+
+
+def test_a_book_knows_what_it_can_take():
+    for event in ({"kind": "take", "time": 1.0}, {"kind": "count"}, question(1)):
+        with pytest.raises(ValueError, match="event 1"):
+            Book().take(rows(event))
+
+
+# -- what is left ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("rate", [0.5, 0.9, 0.99])
+def test_exponential_decay_is_extrapolated(rate):
+    rng = np.random.default_rng(1)
+    history = [(n, rate**n * math.exp(0.1 * rng.standard_normal())) for n in range(1, 61)]
+    left = answers_left(history, rate**90)
+    assert left is not None
+    assert 20 < left < 46
+
+
+def test_power_decay_is_extrapolated():
+    rng = np.random.default_rng(1)
+    history = [(n, n**-0.5 * math.exp(0.02 * rng.standard_normal())) for n in range(1, 201)]
+    left = answers_left(history, 400**-0.5)
+    assert left is not None
+    assert 120 < left < 320
+
+
+def test_nothing_is_said_without_reason():
+    assert answers_left([], 0.1) is None
+    assert answers_left([(1, 1.0), (2, 0.5), (3, 0.25)], 0.1) is None  # short
+    assert answers_left([(n, 2.0**n) for n in range(20)], 0.1) is None  # growing
+    rng = np.random.default_rng(2)
+    scatter = [(n, math.exp(rng.standard_normal())) for n in range(40)]
+    assert answers_left(scatter, 1e-3) is None
+    slow = [(n, 0.999**n) for n in range(40)]
+    assert answers_left(slow, 1e-9) is None  # too far ahead to be believed
+    assert answers_left([(5, 0.01)], 0.1) == 0  # there already

@@ -1,0 +1,517 @@
+"""Asking, telling, taking back: what a study promises to those who answer."""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from typing import Any
+
+import numpy as np
+import pytest
+
+import geoduel as gd
+from geoduel import errors
+from geoduel.study import MemoryStorage, holders
+
+SPHERE = gd.Sphere(3)
+
+
+def newton(**more):
+    return gd.create_study(SPHERE, "duel-newton", rng=0, **more)
+
+
+def test_a_duel_says_all_that_a_page_needs():
+    study = newton()
+    duel = study.ask()
+    assert (duel.id, duel.role, duel.answer, duel.state) == (0, "question", None, "open")
+    assert duel.left in ("a", "b")
+    assert study.duels[duel.id] == duel
+    with pytest.raises(ValueError, match="read-only"):
+        duel.a[0] = 2.0
+    answered = study.tell(duel, "b", rater="ann")
+    assert (answered.answer, answered.state, answered.rater) == ("b", "answered", "ann")
+    assert answered.answered is not None
+    assert answered.answered >= answered.asked
+    assert duel.answer is None  # a snapshot
+
+
+def test_sides_are_drawn():
+    """Both sides, about as often, from the seed; and the same pair each time it is looked at."""
+    study = gd.create_study(SPHERE, "rdngd", rng=0, budget=400)
+    study.optimize(gd.from_objective(lambda x: x[0]), 400)
+    lefts = [d.left for d in study.duels]
+    assert 160 <= lefts.count("a") <= 240  # four standard errors
+    other = gd.create_study(SPHERE, "rdngd", rng=0, budget=400)
+    other.optimize(gd.from_objective(lambda x: x[0]), 400)
+    assert [d.left for d in other.duels] == lefts
+
+
+def test_double_answers():
+    study = newton()
+    duel = study.ask()
+    study.tell(duel, "a")
+    with pytest.raises(errors.AlreadyAnsweredError, match=r"duel 0 was answered 'a'.*skip_if_fin"):
+        study.tell(duel, "b")
+    assert study.tell(duel.id, "b", skip_if_finished=True).answer == "a"
+    assert study.progress().answered == 1
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda s: s.tell(0, "left"), "answer must be one of 'a', 'b', 'tie', 'skip', got 'left'"),
+        (lambda s: s.tell(99, "a"), "duel 99 is not of study"),
+        (lambda s: s.tell(-1, "a"), "duel must be an integer >= 0, got -1"),
+        (lambda s: s.tell("a", "a"), "duel must be an integer"),
+        (lambda s: s.ask(0), "n must be an integer >= 1, got 0"),
+        (lambda s: s.ask(rater=""), "rater must be a name"),
+        (lambda s: s.ask(rater=3), "rater must be a name"),
+        (lambda s: s.progress(accuracy=-1), "accuracy must be > 0"),
+        (lambda s: s.recommend(rater="ann"), "no result for rater 'ann' alone"),
+        (lambda s: s.recommend(rater=" "), "rater must be a name"),
+        (lambda s: s.report_preference(np.eye(3)[0], np.eye(3)[1]), "its own questions only"),
+        (lambda s: s.set_user_attr("k", {1: 2}), "value must be what JSON can hold"),
+        (lambda s: s.set_user_attr("k", [np.nan]), r"value\[0\] must be what JSON"),
+        (lambda s: s.set_user_attr(1, 2), "key must be a str"),
+        (lambda s: s.optimize(lambda x, y: 1, 0), "n_duels must be an integer >= 1"),
+    ],
+)
+def test_bad_arguments(call, words):
+    study = newton()
+    study.ask()
+    with pytest.raises(errors.ArgumentError, match=words):
+        call(study)
+    assert len(study.duels) == 1
+    assert study.progress().answered == 0
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"manifold": 3}, "manifold must be a Manifold"),
+        ({"method": "newton"}, "method must be one of"),
+        ({"method": "auto", "colour": 1}, "no option 'colour'"),
+        ({"method": "rdngd"}, "give budget= or iterations=: Cosine"),
+        ({"method": "rrdngd"}, "phases="),
+        ({"rng": -1}, "rng must be an int >= 0"),
+        ({"budget": 0}, "budget must be an integer >= 1"),
+        ({"lease": 0}, "lease must be > 0"),
+        ({"repeats": 1.0}, "repeats must be a share"),
+        ({"votes": 0}, "votes must be an integer >= 1"),
+        ({"votes": 3}, "votes=3 is for methods that believe"),
+        ({"x0": [0, 0, 1]}, "x0 must be a NumPy array"),
+        ({"x0": np.array([0.0, 0.0, 2.0])}, "x0 is not on"),
+        ({"x0": np.eye(3), "method": "rdngd", "budget": 9}, "x0 must be one point"),
+        ({"storage": 3}, "storage must be a URL"),
+        ({"study_name": " "}, "study_name must be a text"),
+    ],
+)
+def test_bad_settings(given, words):
+    with pytest.raises(errors.ArgumentError, match=words):
+        gd.create_study(**{"manifold": SPHERE, **given})
+
+
+# -- who gets which question -----------------------------------------------------------------------
+
+
+def test_a_named_rater_gets_her_question_again():
+    """A page that is loaded again shows the same duel; others get other ones."""
+    study = newton()
+    first = study.ask(rater="ann")
+    assert study.ask(rater="ann") == first
+    assert study.ask(rater="bob").id != first.id
+    study.tell(1, "a")
+    study.tell(first, "a")
+    both = study.ask(2, rater="ann")
+    assert [d.id for d in both] == [2]  # the line search asks one by one
+    assert study.ask(2, rater="ann") == both
+    assert study.ask(rater="ann") == both[0]
+
+
+def test_batches_go_out_in_parts():
+    """A block of DuelNewton is d duels: each goes out once, and the next block waits for them."""
+    study = newton()
+    duels = study.ask(10)
+    assert len(duels) == 2
+    answer = threading.Thread(target=lambda: [study.tell(d, "a") for d in duels])
+    caught = []
+
+    def other():
+        with pytest.raises(errors.NothingToAskError) as caught_here:
+            study.ask()
+        caught.append(caught_here.value)
+
+    thread = threading.Thread(target=other)
+    thread.start()
+    thread.join()
+    assert 590 < caught[0].retry_after <= 600
+    assert study.ask() == duels[0]  # who has them gets them again, where there is nothing else
+    answer.start()
+    answer.join()
+    assert study.ask().id == 2
+
+
+def test_a_lease_ends():
+    study = newton(lease=0.05)
+    first = study.ask(rater="ann")
+    study.ask(rater="bob")
+    with pytest.raises(errors.NothingToAskError):
+        study.ask(rater="cyd")
+    time.sleep(0.06)
+    again = study.ask(rater="cyd")
+    assert (again.id, again.rater) == (first.id, "cyd")
+    assert np.array_equal(again.a, first.a)
+    assert study.tell(first, "a").rater == "cyd"  # unless tell says who it was
+    assert len(study.duels) == 2
+
+
+def test_questions_of_a_process_that_ended_are_free(monkeypatch):
+    """No waiting for the lease where it is certain that nobody will answer."""
+    study = newton()
+    monkeypatch.setattr(holders, "me", lambda: f"{holders._host()}:{2**22 + 1}:1")  # above all pids
+    lost = study.ask(2)
+    monkeypatch.undo()
+    assert [d.id for d in study.ask(2)] == [d.id for d in lost]
+
+
+def test_votes_are_a_majority(north):
+    """Three raters a question; one always errs, and the run is that of the other two."""
+    voted = gd.create_study(SPHERE, "rdngd", rng=0, budget=300, votes=3)
+    plain = gd.create_study(SPHERE, "rdngd", rng=0, budget=100)
+    flip = {"a": "b", "b": "a", "tie": "tie"}
+    for _ in range(20):
+        duel = plain.ask()
+        right = "a" if duel.a[2] > duel.b[2] else "b"
+        plain.tell(duel, right)
+        for rater in ("ann", "eve", "bob"):
+            try:
+                vote = voted.ask(rater=rater)
+            except errors.NothingToAskError:
+                break
+            assert np.array_equal(vote.a, duel.a)
+            voted.tell(vote, flip[right] if rater == "eve" else right)
+    assert np.array_equal(voted.recommend(), plain.recommend())
+    assert {d.role for d in voted.duels} == {"question", "vote"}
+    assert voted.progress().answered == 60
+    agreeing = gd.create_study(SPHERE, "rdngd", rng=0, budget=300, votes=3)
+    for rater in ("ann", "bob"):
+        agreeing.tell(agreeing.ask(rater=rater), "a")
+    third = agreeing.ask(rater="cyd")
+    assert (third.id, third.role) == (2, "question")  # two of three have decided
+
+
+def test_repeats_measure_consistency(nudge):
+    """One duel in five is asked again, sides flipped: who says "left" contradicts himself."""
+    study = gd.create_study(SPHERE, nudge(), rng=0, repeats=0.2)
+    for _ in range(60):
+        duel = study.ask(rater="ann")
+        study.tell(duel, "a" if duel.a[2] > duel.b[2] else "b")
+        duel = study.ask(rater="lefty")
+        study.tell(duel, duel.left)
+    repeats = [d for d in study.duels if d.role == "repeat"]
+    assert 18 <= len(repeats) <= 26
+    for duel in repeats:
+        first = study.duels[duel.of]
+        assert np.array_equal(duel.a, first.a)
+        assert duel.left != first.left
+        assert duel.rater == first.rater
+        assert duel.id - first.id >= 5
+    assert len({d.of for d in repeats}) == len(repeats)
+    raters = study.progress().raters
+    assert raters["ann"].consistency == 1.0
+    assert raters["lefty"].consistency == 0.0
+    assert raters["lefty"].weight < 0.5 < 2 < raters["ann"].weight
+    assert raters["ann"].answers == 60
+
+
+def test_methods_hear_side_and_rater(nudge):
+    study = gd.create_study(SPHERE, nudge(), rng=0)
+    duel = study.ask(rater="ann")
+    study.tell(duel, "b")
+    study.report_preference(np.eye(3)[0], np.eye(3)[1], rater="bob")
+    study.recommend()
+    heard = study._player.state.heard
+    assert heard[0][:3] == (1, 1 if duel.left == "a" else -1, "ann")
+    assert heard[1][:3] == (-1, 0, "bob")
+
+
+def test_results_of_one_rater(nudge):
+    """From the same start, with her answers alone."""
+    study, alone = (gd.create_study(SPHERE, nudge(), rng=0, repeats=0.0) for _ in range(2))
+    first = study.ask(rater="ann")
+    study.tell(first, "a")
+    alone.tell(alone.ask(), "a")
+    for _ in range(5):
+        study.tell(study.ask(rater="bob"), "b")
+    assert np.array_equal(study.recommend(rater="ann"), alone.recommend())
+    assert not np.array_equal(study.recommend(), alone.recommend())
+    apart = study.disagreement()
+    assert set(apart) == {"ann", "bob"}
+    assert apart["ann"] == SPHERE.dist(study.recommend(), alone.recommend()) > 0.1
+
+
+# -- skips, ties, undo -----------------------------------------------------------------------------
+
+
+def test_a_skipped_question_is_replaced(nudge):
+    """The only question of a step: the step begins anew, with another question."""
+    for method in (gd.RDNGD(step_size=0.1), nudge()):
+        study = gd.create_study(SPHERE, method, rng=0)
+        first = study.ask()
+        study.tell(first, "skip")
+        second = study.ask()
+        assert not np.array_equal(first.a, second.a)
+        progress = study.progress()
+        assert (progress.answered, progress.skips) == (0, 1)
+        assert np.array_equal(study.recommend(), study.undo().a * 0 + study.recommend())
+
+
+def test_a_skip_within_a_step_counts_as_a_tie():
+    """Later questions of a step depend on it, so it cannot be asked anew."""
+    skipped, tied = newton(), newton()
+    for study, word in ((skipped, "skip"), (tied, "tie")):
+        for answer in ("a", word, "b", "a", word):
+            study.tell(study.ask(), answer)
+    assert np.array_equal(skipped.ask().a, tied.ask().a)
+    assert (skipped.progress().skips, skipped.progress().ties) == (2, 0)
+    assert (tied.progress().skips, tied.progress().ties) == (0, 2)
+
+
+def test_skipping_for_ever_stays_quick(nudge):
+    for method in (gd.RDNGD(step_size=0.1), gd.Auto(), nudge()):
+        study = gd.create_study(SPHERE, method, rng=0)
+        began = time.process_time()
+        for _ in range(100):
+            study.tell(study.ask(), "skip")
+        assert time.process_time() - began < 1.5
+        assert study.progress().answered == 0
+
+
+@pytest.mark.parametrize("answer", ["a", "b", "tie"])
+def test_any_answers_at_all(answer, nudge):
+    """Cycles, ties for ever: still a recommendation on the manifold, and no drift under ties."""
+    for method in (gd.RDNGD(step_size=0.1), gd.Auto(), gd.DuelCSA(), gd.Block()):
+        study = gd.create_study(SPHERE, method, rng=0)
+        start = study.recommend()
+        for _ in range(40):
+            study.tell(study.ask(), answer)
+        SPHERE.check_point(study.recommend())
+        if answer == "tie":
+            assert np.array_equal(study.recommend(), start)
+
+
+def test_asking_for_too_many_stays_quick(nudge):
+    study = gd.create_study(SPHERE, nudge(), rng=0)
+    assert len(study.ask(10**9)) == 32
+    assert len(newton().ask(10**9)) == 2
+
+
+def test_undo_withdraws_what_followed():
+    study = newton()
+    for answer in "ab":
+        study.tell(study.ask(rater="ann"), answer)
+    next_block = study.ask(rater="bob")
+    reopened = study.undo()
+    assert (reopened.id, reopened.state, reopened.rater) == (1, "open", "ann")
+    assert study.duels[next_block.id].state == "withdrawn"
+    with pytest.raises(errors.AlreadyAnsweredError, match="withdrawn"):
+        study.tell(next_block, "a")
+    assert study.tell(next_block, "a", skip_if_finished=True).answer is None
+    assert study.ask(rater="ann").id == 1
+    study.tell(1, "b")
+    assert np.array_equal(study.ask(rater="bob").a, next_block.a)  # the same question, a new duel
+
+
+def test_undo_of_one_rater(nudge):
+    study = gd.create_study(SPHERE, nudge(), rng=0)
+    for rater in ("ann", "bob", "ann"):
+        study.tell(study.ask(rater=rater), "a")
+    assert study.undo(rater="bob").id == 1
+    assert study.undo(rater="bob") is None
+    assert study.undo().id == 2
+    assert study.progress().answered == 1
+    assert len(study._player.state.heard) == 1
+
+
+def test_undo_of_what_others_built_on():
+    study = newton()
+    duels = [study.ask(rater=r) for r in ("ann", "bob")]
+    for duel in duels:
+        study.tell(duel, "a")
+    study.tell(study.ask(rater="bob"), "a")
+    with pytest.raises(errors.ArgumentError, match="others have answered what followed"):
+        study.undo(rater="ann")
+    assert study.progress().answered == 3
+
+
+def test_undo_of_a_report(nudge):
+    study = gd.create_study(SPHERE, nudge(), rng=0)
+    assert study.undo() is None
+    duel = study.report_preference(np.eye(3)[0], np.eye(3)[1])
+    assert (duel.role, duel.answer, study.progress().reports) == ("report", "a", 1)
+    assert study.undo().state == "withdrawn"
+    assert study.progress().reports == 0
+    assert study._player.state.heard == ()
+    with pytest.raises(errors.NotOnManifoldError, match="worse"):
+        study.report_preference(np.eye(3)[0], np.ones(3))
+    with pytest.raises(errors.ArgumentError, match="same point"):
+        study.report_preference(np.eye(3)[0], np.eye(3)[0])
+
+
+# -- the end ---------------------------------------------------------------------------------------
+
+
+def test_the_budget_is_kept(nudge):
+    study = gd.create_study(SPHERE, nudge(), rng=0, budget=4)
+    first = study.ask(3)
+    assert len(study.ask(3, rater="ann")) == 1  # three are out
+    for duel in first:
+        study.tell(duel, "a")
+    study.tell(3, "skip")  # no answer: another question
+    study.tell(study.ask(), "b")
+    with pytest.raises(errors.StudyFinishedError) as caught:
+        study.ask()
+    assert caught.value.reason == "budget" == study.progress().finished
+    assert study.progress().answered == 4
+
+
+def test_finished_by_accuracy(nudge):
+    study = gd.create_study(SPHERE, nudge(x_tol=0.1), rng=0)
+    study.optimize(gd.from_objective(lambda x: x[0]), 1000)
+    assert study.progress().finished == "x_tol"
+    assert study.progress().remaining == 0
+    with pytest.raises(errors.StudyFinishedError, match="x_tol; recommend"):
+        study.ask()
+
+
+def test_remaining_is_about_right(nudge):
+    """The toy method shrinks by a tenth an answer; real ones scatter."""
+    study = gd.create_study(SPHERE, nudge(), rng=0, repeats=0.0)
+    assert study.progress(1e-3).remaining is None
+    study.optimize(gd.from_objective(lambda x: x[0]), 20)
+    now: Any = study.progress().uncertainty
+    assert study.progress(now * 0.9**12).remaining == 12
+    assert study.progress().remaining is None  # no accuracy stated
+
+
+def test_remaining_of_a_real_method():
+    """Right to a factor of about three, two thirds of the way."""
+    ratios = []
+    for seed in range(4):
+        study = gd.create_study(gd.Sphere(5), "duel-newton", rng=seed)
+        study.optimize(gd.from_objective(lambda x: -x[2]), 90)
+        expected, needed = study.progress(1e-6).remaining, 0
+        while study.progress(1e-6).remaining != 0:
+            study.optimize(gd.from_objective(lambda x: -x[2]), 1)
+            needed += 1
+        if expected is not None:
+            ratios.append(expected / needed)
+    assert len(ratios) >= 2
+    assert all(1 / 4 < ratio < 4 for ratio in ratios)
+
+
+def test_optimize_stops_and_survives_errors():
+    study = newton()
+    seen = []
+
+    def callback(study, duel):
+        seen.append(duel.answer)
+        if len(seen) == 5:
+            study.stop()
+
+    study.optimize(gd.from_objective(lambda x: -x[2]), 100, callbacks=[callback])
+    assert len(seen) == 5 == study.progress().answered
+
+    def broken(x, y):
+        raise RuntimeError("the lab is closed")
+
+    with pytest.raises(errors.OracleError, match="lab is closed"):
+        study.optimize(broken, 10)
+    assert study.progress().open == 1
+    study.optimize(gd.from_objective(lambda x: -x[2]), 20)
+    assert study.progress().answered == 25
+    assert study.progress().open <= 1
+
+
+def test_domains_decide_first():
+    """Pairs with a point outside are decided by the set; people see feasible points only."""
+    cap = gd.Ball(SPHERE, np.array([0.0, 0.0, 1.0]), 0.8)
+    study = gd.create_study(SPHERE, gd.Auto(domain=cap), rng=0)
+    study.optimize(gd.from_objective(lambda x: x[2]), 60)
+    assert all(cap.contains(d.a) and cap.contains(d.b) for d in study.duels)
+    assert abs(SPHERE.dist(study.recommend(), cap.center) - 0.8) < 0.05
+
+
+def test_many_threads_one_study(threads, nudge):
+    study = gd.create_study(SPHERE, nudge(), rng=0, budget=300, repeats=0.0)
+    assert sorted(threads(lambda i: study)) == list(range(300))
+    assert study.progress().answered == 300
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, ZeroDivisionError])
+def test_an_interrupted_replay_is_taken_up_again(error, monkeypatch, nudge):
+    """Ctrl-C, or an error of the method, in the middle of a step: the answers are there."""
+    for method, part in ((gd.Auto(), gd.manifolds.Sphere), (nudge(), nudge)):
+        study, plain = (gd.create_study(SPHERE, method, rng=0) for _ in range(2))
+        for _ in range(9):
+            for s in (study, plain):
+                s.tell(s.ask(), "a")
+        name = "geodesic" if part is gd.Sphere else "update"
+
+        def fail(*args, **options):
+            raise error
+
+        monkeypatch.setattr(part, name, fail)
+        with pytest.raises(error):
+            study.recommend()
+        monkeypatch.undo()
+        assert np.array_equal(study.recommend(), plain.recommend())
+        assert np.array_equal(study.ask().a, plain.ask().a)
+
+
+def test_studies_share_a_storage():
+    storage = MemoryStorage()
+    first = newton(storage=storage, study_name="b")
+    newton(storage=storage, study_name="a")
+    assert gd.study_names(storage) == ["a", "b"]
+    first.tell(first.ask(), "a")
+    other = gd.load_study("b", storage)
+    assert other.duels == first.duels
+    with pytest.raises(errors.DuplicateStudyError, match="load_if_exists"):
+        newton(storage=storage, study_name="b")
+    again = newton(storage=storage, study_name="b", load_if_exists=True)
+    assert again.progress().answered == 1
+    with pytest.raises(errors.ArgumentError, match="manifold of study 'b'"):
+        gd.create_study(
+            gd.Sphere(4), "duel-newton", storage=storage, study_name="b", load_if_exists=True
+        )
+    with pytest.raises(errors.ArgumentError, match="method of study 'b'"):
+        gd.create_study(SPHERE, "block", storage=storage, study_name="b", load_if_exists=True)
+    gd.delete_study("b", storage)
+    with pytest.raises(errors.UnknownStudyError, match="no study 'b'"):
+        gd.load_study("b", storage)
+    with pytest.raises(errors.UnknownStudyError):
+        gd.delete_study("b", storage)
+    with pytest.raises(errors.UnknownStudyError):
+        first.ask()
+
+
+def test_auto_is_for_people():
+    names = {1: "bisection", 2: "ideal-point", 6: "ideal-point"}
+    for dim, name in names.items():
+        study = gd.create_study(gd.Euclidean(dim), rng=0)
+        assert study.method_name == name
+        assert study.settings["repeats"] > 0
+    high = gd.create_study(gd.Sphere(12), rng=0)
+    assert high.method_name not in names.values()
+
+
+def test_without_sqlalchemy(monkeypatch):
+    """Studies in memory need no extra; a database names it."""
+    monkeypatch.setitem(sys.modules, "sqlalchemy", None)
+    monkeypatch.delitem(sys.modules, "geoduel.study.sql", raising=False)
+    study = newton()
+    study.tell(study.ask(), "a")
+    with pytest.raises(errors.MissingExtraError, match=r"geoduel\[web\]"):
+        newton(storage="sqlite:///never.db")
