@@ -1,0 +1,549 @@
+"""The FastAPI application: pages, the HTTP interface, live progress."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from typing import Annotated, Any, Literal
+
+from fastapi import APIRouter, Depends, FastAPI, HTTPException, Query, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
+from pydantic import BaseModel, Field
+from starlette.concurrency import run_in_threadpool
+from starlette.responses import StreamingResponse
+
+from .._version import __version__
+from ..errors import ArgumentError, GeoduelError, StorageError
+from .board import Board, rater_name
+from .guard import OWNER, Guard, Rate, rater_token
+from .owner import agreement, convergence
+from .pages import STATIC, page, static
+from .panes import Content, Turned
+
+__all__ = ["create_app"]
+
+log = logging.getLogger("geoduel.web")
+
+SOLO = "you"
+"""Name of the only rater of a study for one."""
+_PRIVATE = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; media-src data:; sandbox"
+_FOREVER = "private, max-age=604800, immutable"
+_MOST_LISTENERS = 200
+
+
+class Ask(BaseModel):
+    """Who asks for a question."""
+
+    rater: str = Field("", max_length=200, description="Name; may be empty in a study for one.")
+    beyond: bool = Field(False, description="Go on although the accuracy is reached.")
+
+
+class Tell(Ask):
+    """An answer. With ``next`` the reply holds the next question."""
+
+    id: int = Field(description="Number of the question.")
+    answer: Literal["left", "right", "a", "b", "tie", "skip"]
+    run: str | None = Field(None, max_length=64, description="The question's run.")
+    next: bool = True
+
+
+class Pane(BaseModel):
+    """One choice; ``url`` is relative to the study's address."""
+
+    kind: Literal["image", "turned", "html", "audio", "video", "text"]
+    url: str
+    alt: str
+    text: str | None = None
+    angle: float | None = Field(None, description="Radians to turn by, counter-clockwise.")
+    width: int | None = None
+    height: int | None = None
+
+
+class Progress(BaseModel):
+    """How far the study is; lengths are geodesic, angles in radians."""
+
+    answered: int
+    ties: int
+    skips: int
+    open: int
+    raters: int
+    remaining: int | None
+    share: float | None
+    uncertainty: float | None
+    unit: str
+    finished: str | None
+
+
+class Question(BaseModel):
+    """A question (``state`` "question"), or why there is none ("wait", "finished")."""
+
+    state: Literal["question", "wait", "finished"]
+    run: str
+    progress: Progress
+    id: int | None = None
+    role: str | None = None
+    left: Pane | None = None
+    right: Pane | None = None
+    preload: list[str] = []
+    retry_after: float | None = None
+    reason: str | None = None
+    counted: bool | None = Field(None, description="Whether the answer sent counts.")
+
+
+class Outcome(BaseModel):
+    """The best point so far, and what the study's owner lets the page say about it."""
+
+    best: Pane
+    progress: Progress
+    following: str | None = Field(None, description="Key of the study to go on with.")
+    more: dict[str, Any] = {}
+
+
+class History(BaseModel):
+    """Answered questions, the last first."""
+
+    total: int
+    start: int
+    duels: list[dict[str, Any]]
+
+
+class Hub:
+    """The boards of a server, and what they share."""
+
+    def __init__(self, boards: Sequence[Board], solo: bool, read_only: bool) -> None:
+        self.boards: dict[str, Board] = {}
+        self.read_only, self.solo, self.listeners = read_only, solo, 0
+        self.find: Callable[[dict[str, Board]], list[Board]] | None = None
+        """Looks for studies that have come since, given the boards there are."""
+        self._add(boards)
+
+    def _add(self, boards: Sequence[Board]) -> None:
+        for board in boards:
+            if board in self.boards.values():
+                continue
+            key, n = board.key, 2
+            while key in self.boards:
+                key, n = f"{board.key}-{n}", n + 1
+            board.key = key
+            if board.solo is None:
+                board.solo = self.solo
+            self.boards[key] = board
+
+    def present(self) -> list[Board]:
+        """Return all boards, also those of studies that are new in the storage."""
+        if self.find is not None:
+            self._add(self.find(self.boards))
+        return list(self.boards.values())
+
+    def board(self, key: str) -> Board:
+        """Return the board of a key, or answer that there is none."""
+        if key not in self.boards:
+            raise HTTPException(404, "there is no such study")
+        return self.boards[key]
+
+    def rater(self, board: Board, name: str) -> str:
+        """Return the rater's name, checked."""
+        return SOLO if board.solo and not name.strip() else rater_name(name)
+
+    def following(self, board: Board) -> str | None:
+        """Return the key of the study after this one."""
+        keys = list(self.boards)
+        place = keys.index(board.key) + 1
+        return keys[place] if place < len(keys) else None
+
+
+def create_app(
+    boards: Board | Iterable[Board],
+    *,
+    token: str | None = None,
+    hosts: Iterable[str] = (),
+    solo: bool | None = None,
+    read_only: bool = False,
+    rate: float = 10.0,
+    title: str = "geoduel",
+) -> FastAPI:
+    """Return the application that serves some studies.
+
+    Parameters
+    ----------
+    boards : Board or iterable of Board
+        The studies.
+    token : str, optional
+        The owner's token; raters' links carry another one, made from it. None: whoever reaches the
+        server is the owner, which only suits an address that nobody else reaches.
+    hosts : iterable of str
+        Names the server is called by, besides ``localhost`` and addresses in numbers.
+    solo : bool, optional
+        One person answers and gives no name. By default where there is no token.
+    read_only : bool
+        Show studies, take no answers.
+    rate : float
+        Answers a second that one rater may give; ten times as many at once.
+    title : str
+        Name of the site.
+
+    Returns
+    -------
+    fastapi.FastAPI
+        Guarded by `geoduel.web.guard.Guard`. Its OpenAPI description is at ``/api/openapi.json``,
+        a page of it at ``/api``.
+
+    Raises
+    ------
+    ArgumentError
+        If there is no board.
+
+    Examples
+    --------
+    >>> import geoduel as gd
+    >>> app = create_app(Board(gd.create_study(gd.Sphere(3), rng=0)))
+    >>> app.title
+    'geoduel'
+    """
+    boards = [boards] if isinstance(boards, Board) else list(boards)
+    if not boards and not read_only:
+        raise ArgumentError("boards must hold at least one study, got none")
+    hub = Hub(boards, token is None if solo is None else solo, read_only)
+    app = FastAPI(
+        title=title, version=__version__, docs_url=None, redoc_url=None,
+        openapi_url="/api/openapi.json",
+        description="Ask for questions of a study and tell answers.",
+    )  # fmt: skip
+    app.state.hub, app.state.token, app.state.rates = hub, token, Rate(rate, 10 * rate)
+    app.include_router(_api)
+    app.include_router(_pages)
+    app.add_exception_handler(Exception, _unexpected)
+    app.add_exception_handler(GeoduelError, _known)
+    app.add_exception_handler(HTTPException, _http)
+    app.add_exception_handler(404, _http)
+    app.add_exception_handler(RequestValidationError, _invalid)
+    app.add_middleware(Guard, token=token, hosts=hosts)
+    return app
+
+
+# -- the HTTP interface ----------------------------------------------------------------------------
+
+_api = APIRouter(prefix="/api")
+_pages = APIRouter(include_in_schema=False)
+
+
+def _hub(request: Request) -> Hub:
+    return request.app.state.hub
+
+
+def _owner(request: Request) -> None:
+    if request.scope["state"]["role"] != OWNER:
+        raise HTTPException(403, "this is for the owner of the studies")
+
+
+def _board(key: str, request: Request) -> Board:
+    return _hub(request).board(key)
+
+
+OneBoard = Annotated[Board, Depends(_board)]
+Owner = Depends(_owner)
+
+
+def _writer(request: Request, board: Board, body: Ask) -> str:
+    """Return the checked name of a rater who may answer now."""
+    if _hub(request).read_only:
+        raise HTTPException(403, "this server only shows studies")
+    rater = _hub(request).rater(board, body.rater)
+    if not request.app.state.rates.allow((board.key, rater)):
+        raise HTTPException(429, "too many answers at once; slow down")
+    return rater
+
+
+# Replies to raters are sent as they are: to check each against its model would take as long again.
+@_api.post("/studies/{key}/ask", response_model=Question, summary="Ask for a question")
+def _ask(board: OneBoard, body: Ask, request: Request) -> Response:
+    """Return the rater's present question; asking again returns the same one."""
+    rater = _writer(request, board, body)
+    return JSONResponse(board.ask(rater, beyond=body.beyond))
+
+
+@_api.post("/studies/{key}/tell", response_model=Question, summary="Tell an answer")
+def _tell(board: OneBoard, body: Tell, request: Request) -> Response:
+    """Store an answer. The second answer to a question changes nothing."""
+    rater = _writer(request, board, body)
+    counted = board.tell(body.id, body.answer, rater, body.run)
+    if not body.next:
+        reply = {"state": "wait", "run": board.run, "progress": board.progress()}
+    else:
+        reply = board.ask(rater, beyond=body.beyond)
+    return JSONResponse(reply | {"counted": counted})
+
+
+@_api.post("/studies/{key}/undo", response_model=Question, summary="Take the last answer back")
+def _undo(board: OneBoard, body: Ask, request: Request) -> Response:
+    """Take back the rater's last answer and ask its question again."""
+    rater = _writer(request, board, body)
+    reply = board.undo(rater)
+    if reply is None:
+        raise HTTPException(409, "there is no answer to take back")
+    return JSONResponse(reply)
+
+
+@_api.post("/studies/{key}/finish", summary="End with the best point so far")
+def _finish(board: OneBoard, body: Ask, request: Request) -> Outcome:
+    """Return the best point so far. In `geoduel level` this saves the photo."""
+    _writer(request, board, body)
+    alone = bool(board.solo)
+    return Outcome(
+        best=Pane(**board.best()),
+        progress=Progress(**board.progress()),
+        following=_hub(request).following(board) if alone else None,
+        more=board.finish(board) if alone and board.finish is not None else {},
+    )
+
+
+@_api.get("/studies", dependencies=[Owner], summary="List the studies")
+def _studies(request: Request) -> list[dict[str, Any]]:
+    """Return key, title and progress of each study."""
+    return [_summary(board) for board in _hub(request).present()]
+
+
+@_api.get("/studies/{key}", summary="Describe a study")
+def _study(board: OneBoard) -> dict[str, Any]:
+    """Return what a study asks, where, how, and how far it is."""
+    return _summary(board)
+
+
+@_api.get("/studies/{key}/best", summary="Show the best point so far")
+def _best(board: OneBoard) -> Pane:
+    """Return the pane of the best point so far."""
+    return Pane(**board.best())
+
+
+@_api.get("/studies/{key}/recommend", dependencies=[Owner], summary="Return the best point so far")
+def _recommend(board: OneBoard) -> dict[str, Any]:
+    """Return the numbers of the best point so far."""
+    return {"point": board.study.recommend().tolist(), "progress": board.progress()}
+
+
+@_api.get("/studies/{key}/history", summary="Look back")
+def _history(
+    board: OneBoard,
+    request: Request,
+    rater: Annotated[str, Query(max_length=200)] = "",
+    start: Annotated[int, Query(ge=0)] = 0,
+) -> History:
+    """Return answered questions, the last first: one rater's, or all of them for the owner."""
+    everyone = not rater and request.scope["state"]["role"] == OWNER
+    name = None if everyone else _hub(request).rater(board, rater)
+    return History(**board.history(name, start))
+
+
+@_api.get("/studies/{key}/agreement", dependencies=[Owner], summary="Compare the raters")
+def _agreement(board: OneBoard) -> dict[str, Any]:
+    """Return how raters agree with the result, each other and themselves."""
+    return agreement(board)
+
+
+@_api.get("/studies/{key}/convergence", dependencies=[Owner], summary="See it converge")
+def _convergence(board: OneBoard) -> dict[str, list[list[float]]]:
+    """Return curves over the number of answers."""
+    return convergence(board)
+
+
+@_api.get("/studies/{key}/export.jsonl", dependencies=[Owner], summary="Export the log")
+def _export(board: OneBoard) -> Response:
+    """Return the study's log as JSON lines, for `geoduel.import_study`."""
+    return _download(board.study.export(), "application/x-ndjson", f"{board.key}.jsonl")
+
+
+@_api.get("/studies/{key}/export.csv", dependencies=[Owner], summary="Export a table")
+def _table(board: OneBoard) -> Response:
+    """Return all questions and answers as a table."""
+    return _download(board.table(), "text/csv; charset=utf-8", f"{board.key}.csv")
+
+
+@_api.get("/studies/{key}/duels/{duel_id}/{side}", response_class=Response, summary="Show a choice")
+def _side(board: OneBoard, duel_id: int, side: str) -> Response:
+    """Return the picture, sound, film or page on one side of a question."""
+    try:
+        shown = board.shown(board.duel(duel_id), side)
+    except ArgumentError as error:
+        raise HTTPException(404, str(error)) from None
+    return _content(shown, _FOREVER)
+
+
+@_api.get("/studies/{key}/pictures/{digest}", response_class=Response, summary="Show a picture")
+def _picture(board: OneBoard, digest: str) -> Response:
+    """Return a picture that the browser turns."""
+    found = board.picture(digest)
+    if found is None:
+        raise HTTPException(404, "there is no such picture")
+    return _content(found, _FOREVER)
+
+
+@_api.get("/events", dependencies=[Owner], response_class=StreamingResponse, summary="Follow along")
+async def _events(request: Request) -> StreamingResponse:
+    """Stream each study's summary as it changes (server-sent events)."""
+    hub = _hub(request)
+    if hub.listeners >= _MOST_LISTENERS:
+        raise HTTPException(503, "too many listeners")
+
+    async def stream() -> AsyncIterator[str]:
+        hub.listeners += 1
+        sent: dict[str, str] = {}
+        quiet = 0.0
+        try:
+            yield "retry: 2000\n\n"
+            while True:
+                for board in list(hub.boards.values()):
+                    text = json.dumps(await run_in_threadpool(_summary, board))
+                    if sent.get(board.key) != text:
+                        sent[board.key], quiet = text, 0.0
+                        yield f"data: {text}\n\n"
+                if quiet >= 15:
+                    quiet = 0.0
+                    yield ": still here\n\n"
+                await asyncio.sleep(0.5)
+                quiet += 0.5
+        finally:
+            hub.listeners -= 1
+
+    return StreamingResponse(stream(), media_type="text/event-stream")
+
+
+def _summary(board: Board) -> dict[str, Any]:
+    study = board.study
+    return {
+        "key": board.key,
+        "title": board.title,
+        "question": board.question,
+        "manifold": str(study.manifold),
+        "method": study.method_name,
+        "solo": bool(board.solo),
+        "progress": board.progress(),
+    }
+
+
+def _content(shown: Content | Turned, cache: str) -> Response:
+    one = shown.picture if isinstance(shown, Turned) else shown
+    media_type = one.media_type
+    if media_type.startswith("text/"):
+        media_type += "; charset=utf-8"
+    headers = {"cache-control": cache}
+    if not one.media_type.startswith(("audio/", "video/")):
+        # What render wrote may hold scripts; alone in its frame it may do nothing.
+        frame = "frame-ancestors 'self'"
+        headers["content-security-policy"] = f"{_PRIVATE}; {frame}"
+    return Response(one.data, media_type=media_type, headers=headers)
+
+
+def _download(text: str, media_type: str, name: str) -> Response:
+    headers = {"content-disposition": f'attachment; filename="{name}"'}
+    return Response(text, media_type=media_type, headers=headers)
+
+
+# -- pages -----------------------------------------------------------------------------------------
+
+
+@_pages.get("/")
+def _home(request: Request) -> Response:
+    hub = _hub(request)
+    owner = request.scope["state"]["role"] == OWNER
+    if hub.boards and not hub.read_only and (not owner or all(b.solo for b in hub.boards.values())):
+        return RedirectResponse(f"/s/{next(iter(hub.boards))}", 303)
+    if not owner:
+        raise HTTPException(404, "there is no study")
+    return RedirectResponse("/owner", 303)
+
+
+@_pages.get("/s/{key}")
+def _duels(board: OneBoard, request: Request, rater: str = "") -> Response:
+    hub = _hub(request)
+    if hub.read_only:
+        return RedirectResponse("/owner", 303)
+    try:
+        name = hub.rater(board, rater)
+    except ArgumentError:
+        said = bool(rater.strip())
+        return _html("name.html", board=board, wrong=said, site=request.app.title)
+    keys = list(hub.boards)
+    return _html(
+        "duel.html",
+        board=board,
+        rater=name,
+        place=keys.index(board.key) + 1,
+        total=len(keys),
+        owner=request.scope["state"]["role"] == OWNER,
+        site=request.app.title,
+    )
+
+
+@_pages.get("/owner", dependencies=[Owner])
+def _owner_page(request: Request) -> Response:
+    hub, token = _hub(request), request.app.state.token
+    link = f"?token={rater_token(token)}" if token else ""
+    boards = [{"board": board, "summary": _summary(board)} for board in hub.present()]
+    return _html(
+        "owner.html", boards=boards, link=link, read_only=hub.read_only, site=request.app.title
+    )
+
+
+@_pages.get("/api")
+def _reference(request: Request) -> Response:
+    return _html("api.html", api=request.app.openapi(), site=request.app.title)
+
+
+@_pages.get("/static/{name}")
+def _static(name: str) -> Response:
+    if name not in STATIC:
+        raise HTTPException(404, "there is no such file")
+    return Response(static(name), media_type=STATIC[name], headers={"cache-control": "no-cache"})
+
+
+@_pages.get("/favicon.ico")
+def _favicon() -> Response:
+    return _static("icon.svg")
+
+
+def _html(template: str, status: int = 200, **values: Any) -> HTMLResponse:
+    return HTMLResponse(page(template, **values), status)
+
+
+# -- errors: a clear sentence, nothing of the inside -----------------------------------------------
+
+
+def _problem(request: Request, status: int, why: str, headers: Any = None) -> Response:
+    if "text/html" in request.headers.get("accept", "") and not request.url.path.startswith(
+        "/api/"
+    ):
+        title = "Not found" if status == 404 else "Sorry"
+        reply: Response = _html("message.html", status, title=title, message=why, form=False)
+    else:
+        reply = JSONResponse({"error": why}, status)
+    reply.headers.update(headers or {})
+    return reply
+
+
+async def _http(request: Request, error: Any) -> Response:
+    why = "there is no such page" if error.detail == "Not Found" else error.detail
+    return _problem(request, error.status_code, why, error.headers)
+
+
+async def _invalid(request: Request, error: Any) -> Response:
+    first = error.errors()[0]
+    where = ".".join(str(part) for part in first["loc"] if part != "body")
+    return _problem(request, 422, f"{where or 'body'}: {first['msg']}")
+
+
+async def _known(request: Request, error: Any) -> Response:
+    if isinstance(error, StorageError):
+        log.error("storage: %s", error)
+        return _problem(request, 503, "the study cannot be reached just now", {"retry-after": "2"})
+    if isinstance(error, ArgumentError):
+        return _problem(request, 422, str(error))
+    log.exception("unexpected", exc_info=error)
+    return _problem(request, 500, "something went wrong; the server's log says more")
+
+
+async def _unexpected(request: Request, _: Exception) -> Response:
+    # The server writes the error itself to its log.
+    return _problem(request, 500, "something went wrong; the server's log says more")

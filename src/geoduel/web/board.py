@@ -1,0 +1,420 @@
+"""A study as the page sees it: questions with a left and a right side, progress, history."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import io
+import json
+import math
+import re
+import threading
+import time
+import unicodedata
+from collections import OrderedDict
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from .._check import positive
+from ..errors import (
+    AlreadyAnsweredError,
+    ArgumentError,
+    NothingToAskError,
+    StudyFinishedError,
+)
+from ..manifolds import Rotations, Sphere, Torus
+from .panes import Content, Turned, content, plain
+
+if TYPE_CHECKING:
+    from ..study import Duel, Progress, Study
+
+__all__ = ["Board", "rater_name", "slug"]
+
+SIDES = ("left", "right")
+ANSWERS = (*SIDES, "a", "b", "tie", "skip")
+_CACHE_BYTES = 64_000_000
+_SLOW = 0.06  # seconds to draw a choice; beyond it the next question is fetched ahead
+_FEWEST = 3  # answers before a stated accuracy is believed
+
+
+class Board:
+    """A study, how to show its points, and what to ask.
+
+    Parameters
+    ----------
+    study : Study
+        From `geoduel.create_study` or `geoduel.load_study`.
+    render : callable, optional
+        ``render(point)`` returns what a pane shows, see `geoduel.web.content`. Without it the page
+        shows the numbers.
+    title : str, optional
+        Name on the page; by default the study's.
+    question : str
+        What to ask.
+    accuracy : float, optional
+        Geodesic length: the page ends when the best point is known as well as this.
+    ahead : bool, optional
+        Ask for the next question while one is being answered, so that it is drawn in time. The
+        method then knows one answer less. By default only where drawing is slow.
+    solo : bool, optional
+        One person, who need not give a name. By default decided by `serve`.
+    finish : callable, optional
+        ``finish(board)`` returns what the last page says besides the best point: a dict of JSON.
+    key : str, optional
+        Name in addresses; by default made from the study's name.
+
+    Raises
+    ------
+    ArgumentError
+        If ``accuracy`` is not positive.
+
+    Examples
+    --------
+    >>> import geoduel as gd
+    >>> board = Board(gd.create_study(gd.Sphere(3), study_name="Colours", rng=0))
+    >>> question = board.ask("Ann")
+    >>> board.key, question["state"]
+    ('colours', 'question')
+    >>> [board.tell(question["id"], "left", "Ann") for _ in range(2)]  # the second does not count
+    [True, False]
+    """
+
+    def __init__(
+        self,
+        study: Study,
+        render: Callable[[Any], Any] | None = None,
+        *,
+        title: str | None = None,
+        question: str = "Which one is better?",
+        accuracy: float | None = None,
+        ahead: bool | None = None,
+        solo: bool | None = None,
+        finish: Callable[[Board], dict[str, Any]] | None = None,
+        key: str | None = None,
+    ) -> None:
+        self.study, self.render = study, render or plain
+        self.title, self.question = title or study.name, question
+        self.accuracy = None if accuracy is None else positive(accuracy, "accuracy")
+        self.ahead, self.solo, self.finish = ahead, solo, finish
+        self.key = slug(key or study.name)
+        self.degrees = isinstance(study.manifold, Rotations | Sphere | Torus)
+        self.version = 0
+        """Grows with every change made through this board."""
+        settings = json.dumps([study.name, study.settings], sort_keys=True, default=str)
+        self.run = hashlib.sha256(settings.encode()).hexdigest()[:16]
+        """Tells the study from another one that answers at the same address later."""
+        self._lock = threading.Lock()
+        self._shown: OrderedDict[tuple[int, str], Content | Turned] = OrderedDict()
+        self._shown_bytes = 0
+        self._pictures: OrderedDict[str, Content] = OrderedDict()
+        self._open: OrderedDict[int, Duel] = OrderedDict()
+        self._drawing = 0.0  # seconds, a running mean
+        # When they were found, what that cost, the numbers, and the version they belong to.
+        self._progress: tuple[float, float, dict[str, Any], int] | None = None
+
+    # -- questions ---------------------------------------------------------------------------------
+
+    def ask(self, rater: str, *, beyond: bool = False) -> dict[str, Any]:
+        """Return the rater's present question, or why there is none.
+
+        Parameters
+        ----------
+        rater : str
+            Name of who answers.
+        beyond : bool
+            Go on although the accuracy is reached.
+
+        Returns
+        -------
+        dict
+            ``state`` is "question", "wait" (with ``retry_after``, seconds) or "finished" (with
+            ``reason``).
+        """
+        progress = self.progress()
+        accurate = (
+            self.accuracy is not None
+            and progress["uncertainty"] is not None
+            and progress["uncertainty"] <= self.accuracy
+            and progress["answered"] >= _FEWEST
+        )
+        if accurate and not beyond:
+            return self._reply("finished", reason="accuracy", progress=progress)
+        try:
+            # With one question at a time, asking again returns the same one.
+            held = self.study.ask(2 if self._fetches_ahead() else 1, rater=rater)
+        except NothingToAskError as error:
+            return self._reply("wait", retry_after=error.retry_after, progress=progress)
+        except StudyFinishedError as error:
+            return self._reply("finished", reason=error.reason, progress=progress)
+        duels = sorted(held if isinstance(held, list) else [held], key=lambda duel: duel.id)
+        return self._question(duels[0], progress, duels[1:])
+
+    def tell(self, duel_id: int, answer: str, rater: str, run: str | None = None) -> bool:
+        """Store an answer.
+
+        Parameters
+        ----------
+        duel_id : int
+            Which question.
+        answer : str
+            A side ("left", "right"), a point ("a", "b"), "tie" or "skip".
+        rater : str
+            Who answered.
+        run : str, optional
+            The `run` the question came with.
+
+        Returns
+        -------
+        bool
+            True if it counts; False for the second answer to a question, for one that went to
+            someone else meanwhile, and for one of another study.
+
+        Raises
+        ------
+        ArgumentError
+            If the answer is none of the words, or there is no such question.
+        """
+        if answer not in ANSWERS:
+            raise ArgumentError(f"answer must be one of {', '.join(ANSWERS)}, got {answer!r}")
+        if run is not None and run != self.run:
+            return False
+        duel = self.duel(duel_id)
+        if duel.rater not in (None, rater):
+            return False
+        if answer in SIDES:
+            answer = self.point_on(duel, answer)
+        try:
+            self.study.tell(duel.id, answer, rater=rater)
+        except AlreadyAnsweredError:
+            self._open.pop(duel.id, None)
+            return False
+        self._open.pop(duel.id, None)
+        self.version += 1
+        return True
+
+    def undo(self, rater: str) -> dict[str, Any] | None:
+        """Take back the rater's last answer and return its question; None: there is none."""
+        duel = self.study.undo(rater=rater)
+        if duel is None:
+            return None
+        self._open.clear()
+        self._progress = None
+        self.version += 1
+        return self._question(duel, self.progress(), [])
+
+    def duel(self, duel_id: int) -> Duel:
+        """Return a question by its number."""
+        found = self._open.get(duel_id)
+        if found is None:
+            duels = self.study.duels
+            if not 0 <= duel_id < len(duels):
+                raise ArgumentError(f"there is no question {duel_id}")
+            found = duels[duel_id]
+        return found
+
+    @staticmethod
+    def point_on(duel: Duel, side: str) -> str:
+        """Return "a" or "b": which point is on the side."""
+        return "a" if (duel.left == "b") == (side == "right") else "b"
+
+    @staticmethod
+    def side_of(duel: Duel) -> str:
+        """Return the answer as it was given: a side, "tie", "skip", or "" if there is none."""
+        if duel.answer in ("a", "b"):
+            return "left" if duel.answer == duel.left else "right"
+        return duel.answer or ""
+
+    # -- what is known -----------------------------------------------------------------------------
+
+    def progress(self) -> dict[str, Any]:
+        """Return the numbers of the progress line; lengths are geodesic, ``unit`` says how to show.
+
+        They may be a little late when computing them is slow and answers come fast.
+        """
+        now = time.monotonic()
+        last = self._progress
+        # For one person the line is exact; for a crowd it takes 5 % of the time at most.
+        late = last is None or now - last[0] > (0.5 if self.solo else 20 * last[1])
+        if last is None or late or (self.solo and last[3] != self.version):
+            version = self.version
+            p = self.study.progress(accuracy=self.accuracy)
+            numbers = {
+                "answered": p.answered,
+                "ties": p.ties,
+                "skips": p.skips,
+                "open": p.open,
+                "raters": len(p.raters),
+                "remaining": p.remaining,
+                "share": _share(p, self.accuracy),
+                "uncertainty": _finite(p.uncertainty),
+                "unit": "degrees" if self.degrees else "",
+                "finished": p.finished,
+            }
+            self._progress = last = (now, time.monotonic() - now, numbers, version)
+        return dict(last[2])
+
+    def best(self, rater: str | None = None) -> dict[str, Any]:
+        """Return the pane of the best point so far."""
+        return self._pane(self._draw(self.study.recommend(rater=rater)), "best")
+
+    def best_content(self) -> Content | Turned:
+        """Draw the best point so far."""
+        return self._draw(self.study.recommend())
+
+    def shown(self, duel: Duel, side: str) -> Content | Turned:
+        """Draw one side of a question, or take it from the cache."""
+        if side not in SIDES:
+            raise ArgumentError(f"side must be left or right, got {side!r}")
+        point = self.point_on(duel, side)
+        key = (duel.id, point)
+        with self._lock:
+            found = self._shown.get(key)
+            if found is not None:
+                self._shown.move_to_end(key)
+                return found
+        drawn = self._draw(duel.a if point == "a" else duel.b)
+        with self._lock:
+            self._shown_bytes += _size(drawn) - _size(self._shown.get(key))
+            self._shown[key] = drawn
+            while self._shown_bytes > _CACHE_BYTES and len(self._shown) > 1:
+                self._shown_bytes -= _size(self._shown.popitem(last=False)[1])
+        return drawn
+
+    def picture(self, digest: str) -> Content | None:
+        """Return a picture that the browser turns, by the name in its address."""
+        if digest not in self._pictures:
+            self.best()  # after a restart nothing has been drawn yet
+        return self._pictures.get(digest)
+
+    def history(self, rater: str | None, start: int = 0, count: int = 12) -> dict[str, Any]:
+        """Return answered questions, the last first, with both panes; of all raters for None."""
+        done = [
+            duel
+            for duel in reversed(self.study.duels)
+            if duel.state == "answered" and (rater is None or duel.rater == rater)
+        ]
+        page = [
+            {
+                "id": duel.id,
+                "answer": self.side_of(duel),
+                "when": duel.answered,
+                **{side: self._side(duel, side) for side in SIDES},
+            }
+            for duel in done[start : start + count]
+        ]
+        return {"total": len(done), "start": start, "duels": page}
+
+    def table(self) -> str:
+        """Return all questions and answers as CSV."""
+        file = io.StringIO()
+        out = csv.writer(file)
+        names = ["id", "role", "rater", "state", "answer", "side", "left", "asked", "answered"]
+        out.writerow([*names, "a", "b"])
+        for duel in self.study.duels:
+            # A spreadsheet takes text that begins like a formula for one.
+            rater = re.sub(r"^(?=[=+\-@\t\r])", "'", duel.rater or "")
+            numbers = [json.dumps(point.tolist()) for point in (duel.a, duel.b)]
+            said = [duel.answer or "", self.side_of(duel), duel.left]
+            row = [duel.id, duel.role, rater, duel.state, *said]
+            out.writerow([*row, duel.asked, duel.answered or "", *numbers])
+        return file.getvalue()
+
+    # -- private -----------------------------------------------------------------------------------
+
+    def _fetches_ahead(self) -> bool:
+        return self._drawing > _SLOW if self.ahead is None else self.ahead
+
+    def _reply(self, state: str, **more: Any) -> dict[str, Any]:
+        return {"state": state, "run": self.run, **more}
+
+    def _question(
+        self, duel: Duel, progress: dict[str, Any], following: list[Duel]
+    ) -> dict[str, Any]:
+        for one in (duel, *following):
+            self._open[one.id] = one
+        while len(self._open) > 10_000:
+            self._open.popitem(last=False)
+        panes = {side: self._side(duel, side) for side in SIDES}
+        preload = [self._address(one, side) for one in following for side in SIDES]
+        return self._reply(
+            "question", id=duel.id, role=duel.role, progress=progress, preload=preload, **panes
+        )
+
+    def _side(self, duel: Duel, side: str) -> dict[str, Any]:
+        return self._pane(self.shown(duel, side), self._address(duel, side))
+
+    def _address(self, duel: Duel, side: str) -> str:
+        return f"duels/{duel.id}/{side}?run={self.run}"
+
+    def _pane(self, shown: Content | Turned, address: str) -> dict[str, Any]:
+        if isinstance(shown, Turned):
+            digest = hashlib.sha256(shown.picture.data).hexdigest()[:24]
+            self._pictures[digest] = shown.picture
+            while len(self._pictures) > 8:
+                self._pictures.popitem(last=False)
+            return {
+                "kind": "turned",
+                "url": f"pictures/{digest}",
+                "alt": shown.picture.alt,
+                "angle": shown.angle,
+                "width": shown.size[0],
+                "height": shown.size[1],
+            }
+        pane: dict[str, Any] = {"kind": shown.kind, "url": address, "alt": shown.alt}
+        if shown.kind == "text":
+            pane["text"] = shown.data.decode(errors="replace")
+        return pane
+
+    def _draw(self, point: Any) -> Content | Turned:
+        with self._lock:  # the user's function need not be safe for threads
+            start = time.perf_counter()
+            drawn = content(self.render(point))
+            self._drawing += 0.3 * (time.perf_counter() - start - self._drawing)
+        return drawn
+
+
+def rater_name(text: str) -> str:
+    """Return a rater's name without needless space, or raise an error that says what is wrong.
+
+    Examples
+    --------
+    >>> rater_name("  Ann  Lee ")
+    'Ann Lee'
+    """
+    name = " ".join(unicodedata.normalize("NFC", text).split())
+    if not 1 <= len(name) <= 40 or not name.isprintable():
+        raise ArgumentError(f"a rater's name has 1 to 40 printable characters, got {text[:60]!r}")
+    return name
+
+
+def slug(name: str) -> str:
+    """Return a name for addresses.
+
+    Examples
+    --------
+    >>> slug("My study: No. 1")
+    'my-study-no-1'
+    """
+    return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:40] or "study"
+
+
+def _size(shown: Content | Turned | None) -> int:
+    """Bytes that a drawn side keeps from others in the cache."""
+    return len(shown.data) if isinstance(shown, Content) else 0
+
+
+def _share(p: Progress, accuracy: float | None) -> float | None:
+    """How much of the way is done, from 0 to 1."""
+    if p.budget:
+        return min(1.0, p.answered / p.budget)
+    if accuracy is None or not p.uncertainty or not p.history:
+        return 0.0 if accuracy is not None and not p.answered else None
+    # Each answer shrinks the region by about the same factor.
+    first = max(u for _, u in p.history if u is not None)
+    if p.uncertainty <= accuracy or first <= accuracy:
+        return 1.0
+    return max(0.0, math.log(first / p.uncertainty) / math.log(first / accuracy))
+
+
+def _finite(value: float | None) -> float | None:
+    return float(value) if value is not None and math.isfinite(value) else None

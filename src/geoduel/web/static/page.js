@@ -1,0 +1,33 @@
+// The duel page: talks to the server by fetch.
+import { mount } from "./duel.js";
+
+const root = document.querySelector("main");
+const { key, rater, question, solo, following } = root.dataset;
+const base = `/api/studies/${key}/`;
+
+async function send(action, body) {
+  const asking = action === "history";
+  const path = asking ? `history?${new URLSearchParams({ rater: body.rater, start: body.start })}` : action;
+  let reply;
+  try {
+    reply = await fetch(base + path, {
+      method: asking ? "GET" : "POST",
+      headers: asking ? {} : { "Content-Type": "application/json" },
+      body: asking ? undefined : JSON.stringify(body),
+      signal: AbortSignal.timeout(15000),
+      cache: "no-store",
+    });
+  } catch {
+    throw Object.assign(new Error("no connection"), { status: 0 });
+  }
+  const content = await reply.json().catch(() => ({}));
+  if (!reply.ok) throw Object.assign(new Error(content.error), { status: reply.status });
+  if (action === "finish" && content.following) content.following = `/s/${content.following}`;
+  return content;
+}
+
+mount(root, {
+  send,
+  url: (path) => base + path,
+  preload: (path) => fetch(base + path, { priority: "low" }).catch(() => {}),
+}, { rater, question, solo: solo === "true", page: true });

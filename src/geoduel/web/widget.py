@@ -1,0 +1,136 @@
+"""The two panes inside a notebook: answers go straight to the study. Needs anywidget."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from ..errors import GeoduelError, MissingExtraError
+from .board import Board
+from .pages import static
+from .panes import Turned
+
+try:
+    import anywidget
+    import traitlets
+except ImportError:
+    raise MissingExtraError(
+        "widgets need anywidget: pip install anywidget 'geoduel[web]'"
+    ) from None
+
+if TYPE_CHECKING:
+    from ..study import Study
+
+__all__ = ["DuelWidget"]
+
+_RATER = "you"
+_GLUE = """
+export default {
+  render({ model, el }) {
+    const waiting = new Map();
+    const pictures = new Map();
+    let count = 0;
+    model.on("msg:custom", ({ to, reply, error, status, pictures: more }) => {
+      for (const [name, data] of Object.entries(more ?? {})) pictures.set(name, data);
+      const promise = waiting.get(to);
+      waiting.delete(to);
+      if (error) promise?.reject(Object.assign(new Error(error), { status }));
+      else promise?.resolve(reply);
+    });
+    const send = (action, body) => new Promise((resolve, reject) => {
+      waiting.set(++count, { resolve, reject });
+      model.send({ number: count, action, body });
+    });
+    const root = document.createElement("div");
+    root.tabIndex = -1; // the notebook has keys of its own: ours work where one has clicked
+    el.classList.add("geoduel");
+    el.append(root);
+    return mount(root, { send, url: (path) => pictures.get(path) ?? path },
+      { keys: root, solo: true, question: model.get("question") });
+  },
+};
+"""
+
+
+class DuelWidget(anywidget.AnyWidget):
+    """A study's questions in a notebook, as on the page.
+
+    Parameters
+    ----------
+    study : Study
+        The study; answers go straight to it.
+    render : callable, optional
+        ``render(point)`` returns what a pane shows, see `geoduel.web.content`.
+    **options
+        Arguments of `geoduel.web.Board`, such as ``question``.
+
+    Raises
+    ------
+    MissingExtraError
+        On import, if anywidget is not installed.
+
+    Examples
+    --------
+    >>> import geoduel as gd
+    >>> widget = gd.create_study(gd.Rotations(2), rng=0).widget(lambda r: f"{r[0, 0]:.2f}")
+    >>> widget.board.ask("you")["state"]
+    'question'
+    """
+
+    _esm = static("duel.js").decode() + _GLUE
+    # The notebook's own buttons and headings are none of ours.
+    _css = f"@scope (.geoduel) {{ {static('style.css').decode()} }}"
+    question = traitlets.Unicode().tag(sync=True)
+
+    def __init__(
+        self, study: Study, render: Callable[[Any], Any] | None = None, **options: Any
+    ) -> None:
+        self.board = Board(study, render, solo=True, **options)
+        super().__init__(question=self.board.question)
+        self.on_msg(self._hear)
+
+    def answer(self, action: str, body: dict[str, Any]) -> dict[str, Any]:
+        """Do what the page asks the server for: ask, tell, undo, finish, history."""
+        board, beyond = self.board, bool(body.get("beyond"))
+        if action == "tell":
+            counted = board.tell(body["id"], body["answer"], _RATER, body.get("run"))
+            return board.ask(_RATER, beyond=beyond) | {"counted": counted}
+        if action == "undo":
+            found = board.undo(_RATER)
+            if found is None:
+                raise LookupError("there is no answer to take back")
+            return found
+        if action == "finish":
+            more = board.finish(board) if board.finish is not None else {}
+            return {"best": board.best(), "progress": board.progress(), "more": more}
+        if action == "history":
+            return board.history(_RATER, int(body.get("start", 0)))
+        return board.ask(_RATER, beyond=beyond)
+
+    def pictures(self, reply: dict[str, Any]) -> dict[str, str]:
+        """Return what the panes of a reply show, as data addresses: a notebook has no server."""
+        found = {}
+        for holder in (reply, *reply.get("duels", ())):
+            for name in ("left", "right", "best"):
+                pane = holder.get(name)
+                if pane is None or pane["kind"] == "text":
+                    continue
+                if name == "best":
+                    shown = self.board.best_content()
+                else:
+                    shown = self.board.shown(self.board.duel(holder["id"]), name)
+                one = shown.picture if isinstance(shown, Turned) else shown
+                coded = base64.b64encode(one.data).decode()
+                found[pane["url"]] = f"data:{one.media_type};base64,{coded}"
+        return found
+
+    def _hear(self, _: Any, message: dict[str, Any], __: Any) -> None:
+        to = message.get("number")
+        try:
+            reply = self.answer(message.get("action", ""), message.get("body") or {})
+            self.send({"to": to, "reply": reply, "pictures": self.pictures(reply)})
+        except LookupError as error:
+            self.send({"to": to, "error": str(error), "status": 409})
+        except GeoduelError as error:
+            self.send({"to": to, "error": str(error), "status": 422})

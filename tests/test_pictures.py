@@ -1,0 +1,378 @@
+"""Pictures: the rectangle against brute force, the direction of turning by measured horizons."""
+
+from __future__ import annotations
+
+import io
+import math
+import struct
+import zlib
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from geoduel.errors import ArgumentError, PictureError
+from geoduel.problems import Leveling
+
+Image = pytest.importorskip("PIL.Image", reason="Pillow is not installed (extra web)")
+
+from PIL import ExifTags, ImageDraw  # noqa: E402
+
+from geoduel.pictures import (  # noqa: E402
+    largest_rectangle,
+    open_photo,
+    picture_format,
+    save_name,
+    save_photo,
+    seascape,
+    shrink,
+    turn,
+)
+
+
+def horizon(image) -> float:
+    """Measured tilt in radians: a robust line through the sharpest fall of brightness."""
+    grey = np.asarray(image.convert("L"), float)
+    if grey.shape[0] > grey.shape[1] * 4:
+        raise AssertionError("too narrow to measure")
+    fall = grey[:-3] + grey[1:-2] - grey[2:-1] - grey[3:]
+    columns, rows = np.arange(grey.shape[1]), fall.argmax(axis=0) + 1.5
+    inside = fall.max(axis=0) > 0.5 * np.median(fall.max(axis=0))
+    slope, offset = 0.0, np.median(rows)
+    for width in (1e9, 20, 6, 3, 2, 2):
+        if width > 1e8:  # start from the median slope of distant pairs
+            half = len(columns) // 2
+            steps = (rows[half : 2 * half] - rows[:half]) / half
+            slope = np.median(steps)
+            offset = np.median(rows - slope * columns)
+            continue
+        near = inside & (abs(rows - slope * columns - offset) < width)
+        slope, offset = np.polyfit(columns[near], rows[near], 1)
+    return -math.atan(slope)  # rows count downwards
+
+
+def half_plane(size=(300, 200), tilt=0.0):
+    """White above a line through the centre that rises to the right by ``tilt``."""
+    width, height = size
+    x, y = np.arange(width) + 0.5 - width / 2, height / 2 - np.arange(height)[:, None] - 0.5
+    above = np.clip(0.5 + y * math.cos(tilt) - x * math.sin(tilt), 0, 1)
+    return Image.fromarray((255 * above).astype(np.uint8)).convert("RGB")
+
+
+# -- largest_rectangle -----------------------------------------------------------------------------
+
+
+@given(st.floats(0.3, 30), st.floats(0.3, 30), st.floats(-7, 7, allow_subnormal=False))
+def test_largest_rectangle_beats_every_other_one_that_fits(width, height, angle):
+    w, h = largest_rectangle(width, height, angle)
+    c, s = abs(math.cos(angle)), abs(math.sin(angle))
+    slack = 1e-9 * (width + height)
+    assert w > 0
+    assert h > 0
+    assert w * c + h * s <= width + slack
+    assert w * s + h * c <= height + slack
+    others = np.linspace(0, min(width / max(c, 1e-12), height / max(s, 1e-12)), 1001)[1:-1]
+    tall = np.minimum((width - others * c) / max(s, 1e-200), (height - others * s) / max(c, 1e-200))
+    assert w * h >= np.max(others * tall) * (1 - 1e-9)
+
+
+@pytest.mark.parametrize(
+    ("angle", "expected"), [(0, (3, 2)), (math.pi / 2, (2, 3)), (math.pi, (3, 2))]
+)
+def test_quarter_turns_lose_nothing(angle, expected):
+    assert largest_rectangle(3, 2, angle) == pytest.approx(expected, abs=1e-12)
+
+
+@pytest.mark.parametrize("bad", [(0, 1, 0.1), (1, -2, 0.1), (1, 1, math.nan), (1, math.inf, 0)])
+def test_largest_rectangle_names_a_bad_argument(bad):
+    with pytest.raises(ArgumentError, match=r"width|height|angle"):
+        largest_rectangle(*bad)
+
+
+# -- turn ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("degrees", [-40, -12, -1, 0, 0.5, 3, 25, 60])
+@pytest.mark.parametrize("crop", [True, False])
+def test_positive_angles_turn_counter_clockwise(degrees, crop):
+    turned = turn(half_plane(), math.radians(degrees), crop=crop)
+    if not crop:  # without the black corners
+        w, h = largest_rectangle(300, 200, math.radians(degrees))
+        x, y = turned.width / 2, turned.height / 2
+        turned = turned.crop(
+            (int(x - w / 2) + 1, int(y - h / 2) + 1, int(x + w / 2), int(y + h / 2))
+        )
+    assert math.degrees(horizon(turned)) == pytest.approx(degrees, abs=0.25)
+
+
+def test_the_levelling_rotation_levels():
+    problem = Leveling.degrees(17.0)
+    angle = float(problem.manifold.to_angle(problem.optimum))
+    assert abs(math.degrees(horizon(turn(half_plane(tilt=problem.tilt), angle)))) < 0.1
+
+
+@pytest.mark.parametrize("degrees", [-170, -90, -60, -45, -30, -7.3, 0, 4.2, 45, 90, 135, 180])
+@pytest.mark.parametrize("size", [(90, 60), (61, 97), (50, 50)])
+def test_no_corner_is_empty_and_the_cut_is_as_large_as_it_can_be(degrees, size):
+    angle = math.radians(degrees)
+    white = Image.new("L", size, 255)
+    turned = turn(white, angle)
+    assert np.asarray(turned).min() == 255
+    assert turned.size == pytest.approx(largest_rectangle(*size, angle), abs=1)
+    whole = turn(white, angle, crop=False)
+    c, s = abs(math.cos(angle)), abs(math.sin(angle))
+    bounds = size[0] * c + size[1] * s, size[0] * s + size[1] * c
+    assert whole.size == pytest.approx(bounds, abs=1)
+    assert np.asarray(whole, float).sum() / 255 == pytest.approx(size[0] * size[1], rel=0.02)
+
+
+@pytest.mark.parametrize("mode", ["L", "LA", "RGB", "RGBA", "CMYK", "I;16"])
+def test_quarter_turns_move_pixels_only_in_every_mode(mode):
+    rng = np.random.default_rng(0)
+    if mode == "I;16":
+        image = Image.fromarray(rng.integers(0, 65536, (7, 5), dtype=np.uint16))
+    else:
+        image = Image.fromarray(rng.integers(0, 256, (7, 5), dtype=np.uint8)).convert(mode)
+    assert image.mode == mode
+    same, half = turn(image, 0.0), turn(image, math.pi)
+    assert np.array_equal(np.asarray(same), np.asarray(image))
+    assert np.array_equal(np.asarray(half), np.asarray(image)[::-1, ::-1])
+    assert np.array_equal(np.asarray(turn(image, math.pi / 2)), np.rot90(np.asarray(image)))
+
+
+def test_turn_keeps_metadata_and_refuses_no_number():
+    image = half_plane()
+    image.info["comment"], image.format = b"kept", "JPEG"
+    turned = turn(image, 0.1)
+    assert turned.info["comment"] == b"kept"
+    assert turned.format == "JPEG"
+    with pytest.raises(ArgumentError, match="angle"):
+        turn(image, math.inf)
+
+
+# -- seascape --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("seed", "degrees"), [(0, 0), (1, 3.3), (2, -21), (3, 40), (4, -0.4)])
+def test_the_horizon_has_exactly_the_tilt(seed, degrees):
+    image = seascape(seed, math.radians(degrees), (360, 240))
+    assert image.size == (360, 240)
+    assert image.mode == "RGB"
+    assert math.degrees(horizon(image)) == pytest.approx(degrees, abs=0.2)
+    assert np.asarray(image).std() > 20
+
+
+def test_seascapes_repeat_with_their_seed_and_differ_without():
+    one, same, other = (np.asarray(seascape(seed, 0.1, (60, 40))) for seed in (5, 5, 6))
+    assert np.array_equal(one, same)
+    assert not np.array_equal(one, other)
+
+
+@pytest.mark.parametrize("bad", [{"size": (0, 5)}, {"size": (5,)}, {"tilt": math.nan}])
+def test_seascape_names_a_bad_argument(bad):
+    with pytest.raises(ArgumentError, match=r"size|tilt"):
+        seascape(0, **bad)
+
+
+# -- open_photo ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("orientation", range(1, 9))
+def test_exif_orientation_is_honoured_and_reset(tmp_path, orientation):
+    upright = Image.new("RGB", (60, 40), "white")
+    ImageDraw.Draw(upright).rectangle((0, 0, 20, 10), fill="black")  # top left
+    undo = {2: 0, 3: 3, 4: 1, 5: 5, 6: 2, 7: 6, 8: 4}  # Pillow's transpositions
+    stored = upright.transpose(undo[orientation]) if orientation > 1 else upright
+    exif = Image.Exif()
+    exif[0x0112], exif[0x010F] = orientation, "a camera"
+    stored.save(tmp_path / "a.png", exif=exif)
+    photo = open_photo(tmp_path / "a.png")
+    assert photo.size == (60, 40)
+    assert photo.getpixel((5, 5)) == (0, 0, 0)
+    assert photo.getpixel((55, 35)) == (255, 255, 255)
+    save_photo(photo, tmp_path / "b.png")
+    with Image.open(tmp_path / "b.png") as again:
+        assert again.getexif()[0x0112] == 1
+        assert again.getexif()[0x010F] == "a camera"
+
+
+@pytest.mark.parametrize("suffix", [".jpg", ".png", ".webp"])
+def test_metadata_survive_turning_and_saving(tmp_path, suffix):
+    exif = Image.Exif()
+    exif[0x0112], exif[0x010F] = 6, "a camera"
+    details = exif.get_ifd(ExifTags.IFD.Exif)
+    details[0xA002], details[0xA003], details[0x9003] = 90, 60, "2024:05:06 07:08:09"
+    exif.get_ifd(ExifTags.IFD.GPSInfo)[1] = "N"
+    profile = b"\0\0\0\x80" + b"profile" * 20
+    xmp = b"<x:xmpmeta xmlns:x='adobe:ns:meta/'>sea</x:xmpmeta>"
+    more = {".jpg": {"xmp": xmp, "dpi": (300, 300), "comment": b"words"}, ".webp": {"xmp": xmp}}
+    half_plane((90, 60)).save(
+        tmp_path / f"a{suffix}", exif=exif, icc_profile=profile, **more.get(suffix, {})
+    )
+    photo = open_photo(tmp_path / f"a{suffix}")
+    assert photo.size == (60, 90)
+    saved = save_photo(turn(photo, 0.3), tmp_path / f"b{suffix}")
+    with Image.open(saved) as again:
+        assert again.format == photo.format == picture_format(saved)
+        assert again.info["icc_profile"] == profile
+        tags = again.getexif()
+        assert tags[0x0112] == 1
+        assert tags[0x010F] == "a camera"
+        assert tags.get_ifd(ExifTags.IFD.Exif)[0x9003] == "2024:05:06 07:08:09"
+        assert tags.get_ifd(ExifTags.IFD.Exif)[0xA002] == again.width
+        assert tags.get_ifd(ExifTags.IFD.GPSInfo)[1] == "N"
+        for key, value in more.get(suffix, {}).items():
+            assert again.info[key] == value
+
+
+def test_png_texts_survive(tmp_path):
+    from PIL.PngImagePlugin import PngInfo
+
+    texts = PngInfo()
+    texts.add_text("Title", "the sea")
+    half_plane((9, 6)).save(tmp_path / "a.png", pnginfo=texts)
+    save_photo(open_photo(tmp_path / "a.png"), tmp_path / "b.png")
+    with Image.open(tmp_path / "b.png") as again:
+        assert again.text["Title"] == "the sea"
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "says"),
+    [
+        ("text.jpg", b"Dear reader, this is no photo. " * 40, "not a JPEG, PNG or WebP"),
+        ("empty.jpg", b"", "empty"),
+        ("page.png", b"<svg xmlns='http://www.w3.org/2000/svg'/>", "not a JPEG, PNG or WebP"),
+        ("head.jpg", b"\xff\xd8\xff\xe0\x00\x10JFIF", "not a JPEG, PNG or WebP"),
+    ],
+)
+def test_files_that_are_no_pictures(tmp_path, name, content, says):
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(PictureError, match=f"{name}.*{says}"):
+        open_photo(tmp_path / name)
+
+
+@pytest.mark.parametrize("kind", ["jpg", "png", "webp"])
+def test_a_picture_cut_short(tmp_path, kind):
+    whole = io.BytesIO()
+    seascape(0, size=(120, 80)).save(whole, {"jpg": "JPEG"}.get(kind, kind))
+    for share in (0.5, 0.9):
+        file = tmp_path / f"{share}.{kind}"
+        file.write_bytes(whole.getvalue()[: int(share * len(whole.getvalue()))])
+        with pytest.raises(PictureError, match=r"cut short|is not a"):
+            open_photo(file)
+
+
+def test_a_preview_is_decoded_small(tmp_path):
+    exif = Image.Exif()
+    exif[0x0112] = 6
+    seascape(0, size=(1200, 800)).save(tmp_path / "a.jpg", exif=exif)
+    small = open_photo(tmp_path / "a.jpg", preview=250)
+    assert small.size == (200, 300)  # a quarter, upright
+    whole = shrink(open_photo(tmp_path / "a.jpg"), 300)
+    assert np.abs(np.asarray(small, float) - np.asarray(whole, float)).mean() < 4
+    assert open_photo(tmp_path / "a.jpg", preview=5000).size == (800, 1200)
+    (tmp_path / "a.jpg").write_bytes((tmp_path / "a.jpg").read_bytes()[:-2000])
+    with pytest.raises(PictureError, match="cut short"):
+        open_photo(tmp_path / "a.jpg", preview=250)
+
+
+def bomb(width: int, height: int) -> bytes:
+    """A PNG of a few bytes that says it is large."""
+
+    def chunk(kind: bytes, data: bytes) -> bytes:
+        return (
+            struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+        )
+
+    header = chunk(b"IHDR", struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0))
+    return b"\x89PNG\r\n\x1a\n" + header + chunk(b"IDAT", b"") + chunk(b"IEND", b"")
+
+
+@pytest.mark.parametrize("size", [(13_000, 12_000), (60_000, 60_000), (2_000_000, 100)])
+def test_a_decompression_bomb_is_refused_before_it_goes_off(tmp_path, size):
+    (tmp_path / "bomb.png").write_bytes(bomb(*size))
+    with pytest.raises(PictureError, match=r"bomb.png.*megapixels"):
+        open_photo(tmp_path / "bomb.png")
+
+
+def test_limits_and_animations(tmp_path):
+    half_plane((90, 60)).save(tmp_path / "a.png")
+    with pytest.raises(PictureError, match="megapixels"):
+        open_photo(tmp_path / "a.png", max_pixels=5000)
+    with pytest.raises(PictureError, match="MB"):
+        open_photo(tmp_path / "a.png", max_bytes=10)
+    with pytest.raises(FileNotFoundError):
+        open_photo(tmp_path / "none.png")
+    half_plane((9, 6)).save(
+        tmp_path / "b.webp", save_all=True, append_images=[half_plane((9, 6), 1.0)]
+    )
+    with pytest.raises(PictureError, match="animated"):
+        open_photo(tmp_path / "b.webp")
+
+
+def test_palettes_and_transparent_colours_become_turnable(tmp_path):
+    picture = half_plane((60, 40)).convert("P")
+    picture.save(tmp_path / "p.png")
+    picture.save(tmp_path / "t.png", transparency=0)
+    half_plane((60, 40)).convert("1").save(tmp_path / "1.png")
+    Image.fromarray(np.full((40, 60), 40_000, np.uint16)).save(tmp_path / "16.png")
+    modes = {name: open_photo(tmp_path / f"{name}.png").mode for name in ("p", "t", "1", "16")}
+    assert modes == {"p": "RGB", "t": "RGBA", "1": "L", "16": "I;16"}
+    turned = turn(open_photo(tmp_path / "16.png"), 0.2)
+    assert np.asarray(turned).min() == 40_000
+    assert shrink(turned, 30).mode == "L"
+    with pytest.raises(PictureError, match="16"):
+        save_photo(turned, tmp_path / "16.jpg")
+    with Image.open(save_photo(turned, tmp_path / "17.png")) as again:
+        assert np.asarray(again).max() == 40_000
+
+
+# -- save_photo ------------------------------------------------------------------------------------
+
+
+def test_nothing_is_overwritten_unasked_and_no_part_is_left(tmp_path, monkeypatch):
+    image = half_plane((9, 6))
+    file = save_photo(image, tmp_path / "a.png")
+    before = file.read_bytes()
+    with pytest.raises(FileExistsError, match=r"a\.png"):
+        save_photo(image, file)
+    save_photo(half_plane((9, 6), 1.0), file, overwrite=True)
+    assert file.read_bytes() != before
+    with pytest.raises(PictureError, match="gif"):
+        save_photo(image, tmp_path / "a.gif")
+    with pytest.raises(PictureError, match="CMYK"):
+        save_photo(image.convert("CMYK"), tmp_path / "c.png")
+
+    def fails(*_, **__):
+        raise OSError("disk full")
+
+    monkeypatch.setattr(type(image), "save", fails)
+    with pytest.raises(OSError, match="disk full"):
+        save_photo(image, tmp_path / "b.png")
+    assert [p.name for p in tmp_path.iterdir()] == ["a.png"]
+
+
+def test_quality_formats_and_endings(tmp_path):
+    image = seascape(0, size=(240, 160))
+    for suffix, worst in ((".jpg", 2.0), (".png", 0.0), (".webp", 3.0)):
+        again = open_photo(save_photo(image, tmp_path / f"a{suffix}"))
+        difference = np.asarray(again, float) - np.asarray(image, float)
+        assert np.sqrt(np.mean(difference**2)) <= worst
+    exact = open_photo(save_photo(image, tmp_path / "exact.webp", lossless=True))
+    assert np.array_equal(np.asarray(exact), np.asarray(image))
+    clear = Image.new("RGBA", (8, 8), (0, 0, 0, 0))
+    assert open_photo(save_photo(clear, tmp_path / "clear.jpg")).getpixel((4, 4)) == (255,) * 3
+    Path(tmp_path / "a.png").rename(tmp_path / "wrong.jpg")
+    photo = open_photo(tmp_path / "wrong.jpg")
+    assert photo.format == "PNG"
+    assert save_name(photo, tmp_path / "wrong-level.jpg") == tmp_path / "wrong-level.png"
+
+
+def test_shrink_keeps_small_pictures_and_the_shape():
+    assert shrink(half_plane((300, 200)), 400).size == (300, 200)
+    assert shrink(half_plane((3000, 20)), 100).size == (100, 1)
+    assert shrink(half_plane((30, 20)).convert("CMYK"), 10).mode == "RGB"
+    with pytest.raises(ArgumentError, match="longest"):
+        shrink(half_plane(), 0)

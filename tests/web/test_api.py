@@ -1,0 +1,294 @@
+"""The HTTP interface: asking, telling, looking back, exporting; sides mapped back to points."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+
+import numpy as np
+import pytest
+
+import geoduel as gd
+from geoduel.web import Board
+
+
+def angle(pane):
+    """Degrees that a pane shows."""
+    return float(pane["text"])
+
+
+def ask(client, key="tilt", **body):
+    reply = client.post(f"/api/studies/{key}/ask", json=body)
+    assert reply.status_code == 200, reply.text
+    return reply.json()
+
+
+def tell(client, question, answer, key="tilt", **body):
+    body = {"id": question["id"], "run": question["run"], "answer": answer, **body}
+    reply = client.post(f"/api/studies/{key}/tell", json=body)
+    assert reply.status_code == 200, reply.text
+    return reply.json()
+
+
+def test_a_person_levels_by_the_interface_alone(client, board):
+    target, question = -17.0, ask(client)
+    for _ in range(14):
+        errors = {side: abs(angle(question[side]) - target) for side in ("left", "right")}
+        question = tell(client, question, min(errors, key=errors.__getitem__))
+    best = np.degrees(board.study.manifold.to_angle(board.study.recommend()))
+    assert abs(best - target) < 1
+    assert question["progress"]["answered"] == 14
+    assert question["progress"]["unit"] == "degrees"
+    assert angle(client.get("/api/studies/tilt/best").json()) == pytest.approx(best, abs=1e-3)
+
+
+def test_sides_are_shuffled_recorded_and_mapped_back(client, board):
+    lefts, question = set(), ask(client)
+    for n in range(16):
+        duel = board.study.duels[question["id"]]
+        lefts.add(duel.left)
+        shown = {"a": duel.a, "b": duel.b}
+        for side, point in (("left", duel.left), ("right", "ab".replace(duel.left, ""))):
+            shown_angle = np.degrees(board.study.manifold.to_angle(shown[point]))
+            assert angle(question[side]) == pytest.approx(shown_angle, abs=1e-3)
+        said = ("left", "right")[n % 2]
+        question = tell(client, question, said)
+        answer = board.study.duels[duel.id].answer
+        assert answer == (duel.left if said == "left" else "ab".replace(duel.left, ""))
+    assert lefts == {"a", "b"}
+
+
+def test_points_can_be_told_as_well(client, board):
+    question = ask(client)
+    tell(client, question, "b")
+    assert board.study.duels[question["id"]].answer == "b"
+
+
+def test_asking_again_is_the_same_question(client):
+    assert ask(client) == ask(client)
+
+
+def test_ties_and_skips(client, board):
+    question = tell(client, ask(client), "tie")
+    question = tell(client, question, "skip")
+    assert [duel.answer for duel in board.study.duels[:2]] == ["tie", "skip"]
+    progress = question["progress"]
+    assert (progress["answered"], progress["ties"], progress["skips"]) == (1, 1, 1)
+
+
+def test_the_second_answer_changes_nothing(client, board):
+    question = ask(client)
+    first = tell(client, question, "left")
+    second = tell(client, question, "right")
+    assert first["counted"] is True
+    assert second["counted"] is False
+    assert second["id"] == first["id"]
+    assert board.study.duels[question["id"]].answer == board.study.duels[question["id"]].left
+    assert second["progress"]["answered"] == 1
+
+
+def test_an_answer_to_another_run_does_not_count(client):
+    question = ask(client) | {"run": "of another study"}
+    assert tell(client, question, "left")["counted"] is False
+
+
+def test_tell_without_the_next_question(client, board):
+    reply = tell(client, ask(client), "left", next=False)
+    assert reply["state"] == "wait"
+    assert board.study.open_duels == []
+
+
+def test_undo_asks_the_same_question_again(client):
+    question = ask(client)
+    tell(client, question, "left")
+    again = client.post("/api/studies/tilt/undo", json={}).json()
+    assert (again["id"], again["left"], again["right"]) == (
+        question["id"],
+        question["left"],
+        question["right"],
+    )
+    assert ask(client)["id"] == question["id"]
+    assert client.post("/api/studies/tilt/undo", json={}).status_code == 409
+
+
+def test_history_goes_back_from_the_last(client):
+    question, asked = ask(client), []
+    for n in range(14):
+        asked.append(question)
+        question = tell(client, question, ("left", "right", "tie")[n % 3])
+    page = client.get("/api/studies/tilt/history").json()
+    assert page["total"] == 14
+    assert [duel["id"] for duel in page["duels"]] == [q["id"] for q in asked[:1:-1]]
+    assert page["duels"][0]["answer"] == "right"
+    assert angle(page["duels"][0]["left"]) == angle(asked[-1]["left"])
+    rest = client.get("/api/studies/tilt/history?start=12").json()
+    assert [duel["id"] for duel in rest["duels"]] == [asked[1]["id"], asked[0]["id"]]
+
+
+def test_the_page_ends_at_the_accuracy_and_can_go_on(make_client):
+    study = gd.create_study(gd.Rotations(2), x0=np.eye(2), study_name="tilt", rng=0)
+    outcomes = []
+    board = Board(
+        study,
+        accuracy=np.radians(2),
+        finish=lambda b: outcomes.append(b) or {"lines": ["done"]},
+    )
+    client = make_client(board)
+    question = ask(client)
+    for _ in range(30):
+        if question["state"] != "question":
+            break
+        duel = study.duels[question["id"]]
+        errors = {p: abs(study.manifold.to_angle(getattr(duel, p)) - 0.2) for p in "ab"}
+        question = tell(client, question, min(errors, key=errors.__getitem__))
+    assert question["state"] == "finished"
+    assert question["reason"] == "accuracy"
+    assert question["progress"]["share"] == 1
+    assert study.progress().uncertainty <= np.radians(2)
+    assert ask(client)["state"] == "finished"
+    assert ask(client, beyond=True)["state"] == "question"
+    outcome = client.post("/api/studies/tilt/finish", json={}).json()
+    assert outcome["more"] == {"lines": ["done"]}
+    assert outcomes == [board]
+    assert outcome["best"]["kind"] == "text"
+
+
+def test_the_budget_ends_the_study(make_client):
+    study = gd.create_study(gd.Rotations(2), budget=2, study_name="tilt", rng=0)
+    client = make_client(Board(study))
+    question = tell(client, ask(client), "left")
+    assert question["progress"]["share"] == 0.5
+    question = tell(client, question, "left")
+    assert (question["state"], question["reason"]) == ("finished", "budget")
+
+
+def test_someone_waits_where_all_questions_are_out(make_client):
+    study = gd.create_study(
+        gd.Sphere(3), method="rdngd", iterations=5, study_name="tilt", rng=0, x0=np.eye(3)[0]
+    )
+    client = make_client(Board(study), solo=False)
+    states = [ask(client, rater=name)["state"] for name in ("Ann", "Bob", "Cem", "Dee")]
+    assert states[0] == "question"
+    reply = ask(client, rater="Eva")
+    assert reply["state"] == "wait"
+    assert reply["retry_after"] > 0
+
+
+def test_raters_keep_their_questions_and_their_history(board, make_client):
+    client = make_client(board, solo=False)
+    ann, bob = ask(client, rater="Ann"), ask(client, rater="Bob")
+    assert ann["id"] != bob["id"]
+    assert tell(client, ann, "left", rater="Bob")["counted"] is False  # it is Ann's
+    tell(client, ann, "left", rater="Ann")
+    tell(client, bob, "tie", rater="Bob")
+    history = client.get("/api/studies/tilt/history", params={"rater": "Bob"}).json()
+    assert [duel["answer"] for duel in history["duels"]] == ["tie"]
+    assert client.get("/api/studies/tilt/history").json()["total"] == 2  # the owner sees all
+    assert client.post("/api/studies/tilt/ask", json={}).status_code == 422
+
+
+def test_owner_sees_agreement_and_convergence(board, make_client):
+    client, rng = make_client(board, solo=False), np.random.default_rng(0)
+    for n in range(24):
+        name = ("Ann", "Bob", "Mallory")[n % 3]
+        question = ask(client, rater=name)
+        errors = {side: abs(angle(question[side]) + 12) for side in ("left", "right")}
+        better = min(errors, key=errors.__getitem__)
+        if name == "Mallory" and rng.random() < 0.9:
+            better = {"left": "right", "right": "left"}[better]
+        tell(client, question, better, rater=name)
+    found = client.get("/api/studies/tilt/agreement").json()
+    by_name = {one["name"]: one for one in found["raters"]}
+    assert set(by_name) == {"Ann", "Bob", "Mallory"}
+    assert sum(one["answers"] for one in by_name.values()) == 24
+    assert by_name["Mallory"]["with_result"] < by_name["Ann"]["with_result"]
+    assert {tuple(pair["raters"]) for pair in found["pairs"]} == {
+        ("Ann", "Bob"),
+        ("Ann", "Mallory"),
+        ("Bob", "Mallory"),
+    }
+    curves = client.get("/api/studies/tilt/convergence").json()
+    assert len(curves["choices"]) == 24
+    assert len(curves["step"]) == 23
+    assert curves["uncertainty"][0][0] <= curves["uncertainty"][-1][0]
+    assert "objective" not in curves
+
+
+def test_exports(client, board, tmp_path):
+    question = ask(client)
+    for answer in ("left", "tie", "skip", "right"):
+        question = tell(client, question, answer)
+    table = client.get("/api/studies/tilt/export.csv")
+    assert table.headers["content-disposition"] == 'attachment; filename="tilt.csv"'
+    rows = list(csv.DictReader(io.StringIO(table.text)))
+    assert [row["side"] for row in rows][:4] == ["left", "tie", "skip", "right"]
+    for row, duel in zip(rows, board.study.duels, strict=True):
+        assert row["answer"] == (duel.answer or "")
+        assert np.array_equal(json.loads(row["a"]), duel.a)
+    log = client.get("/api/studies/tilt/export.jsonl")
+    (tmp_path / "tilt.jsonl").write_text(log.text)
+    again = gd.import_study(tmp_path / "tilt.jsonl")
+    assert [duel.answer for duel in again.duels] == [duel.answer for duel in board.study.duels]
+    assert np.array_equal(again.recommend(), board.study.recommend())
+    point = client.get("/api/studies/tilt/recommend").json()["point"]
+    assert np.array_equal(point, board.study.recommend())
+
+
+def test_a_name_like_a_formula_is_text_in_the_table(board, make_client):
+    client = make_client(board, solo=False)
+    tell(client, ask(client, rater="=1+1"), "left", rater="=1+1")
+    rows = list(csv.DictReader(io.StringIO(client.get("/api/studies/tilt/export.csv").text)))
+    assert rows[0]["rater"] == "'=1+1"
+
+
+def test_questions_are_fetched_ahead_where_wanted(board, make_client):
+    board.ahead = True
+    client = make_client(board)
+    question = ask(client)
+    assert len(question["preload"]) == 2
+    for path in question["preload"]:
+        assert client.get(f"/api/studies/tilt/{path}").status_code == 200
+    following = tell(client, question, "left")
+    assert [following[side]["url"] for side in ("left", "right")] == question["preload"]
+
+
+def test_studies_list_and_description(client):
+    studies = client.get("/api/studies").json()
+    assert studies == [client.get("/api/studies/tilt").json()]
+    assert studies[0]["method"] == "bisection"
+    assert studies[0]["manifold"] == "Rotations(2)"
+
+
+def test_two_studies_of_one_name_get_two_addresses(make_client):
+    boards = [Board(gd.create_study(gd.Sphere(3), study_name="Twins!", rng=n)) for n in (0, 1)]
+    client = make_client(boards)
+    assert [s["key"] for s in client.get("/api/studies").json()] == ["twins", "twins-2"]
+    assert ask(client, "twins")["run"] != ask(client, "twins-2")["run"]
+
+
+def test_events_stream_progress_as_it_changes(board, live):
+    import httpx
+
+    from geoduel.web import create_app
+
+    server = live(create_app(board))
+    with httpx.Client(base_url=server.address, timeout=5) as client:
+        question = client.post("/api/studies/tilt/ask", json={}).json()
+        with client.stream("GET", "/api/events") as events:
+            assert events.headers["content-type"].startswith("text/event-stream")
+            lines = (line for line in events.iter_lines() if line.startswith("data: "))
+            assert json.loads(next(lines)[6:])["progress"]["answered"] == 0
+            board.tell(question["id"], "left", "you")
+            assert json.loads(next(lines)[6:])["progress"]["answered"] == 1
+
+
+def test_the_interface_describes_itself(client):
+    described = client.get("/api/openapi.json").json()
+    assert described["openapi"].startswith("3.")
+    for path in ("ask", "tell", "undo", "best", "history", "export.jsonl", "agreement"):
+        assert f"/api/studies/{{key}}/{path}" in described["paths"]
+    page = client.get("/api").text
+    assert "Tell an answer" in page
+    assert "http://" not in page.replace("http://localhost", "")
+    assert "https://" not in page

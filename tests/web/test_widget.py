@@ -1,0 +1,65 @@
+"""The widget for notebooks: it answers its page as the server does."""
+
+from __future__ import annotations
+
+import base64
+
+import numpy as np
+import pytest
+
+pytest.importorskip("anywidget", reason="anywidget is not installed")
+pytest.importorskip("PIL", reason="Pillow is not installed (extra web)")
+
+import geoduel as gd
+from geoduel.pictures import seascape
+
+
+@pytest.fixture
+def study():
+    return gd.create_study(gd.Rotations(2), x0=np.eye(2), rng=0)
+
+
+def exchange(widget, action, **body):
+    """Send what the page sends, and return what it gets."""
+    sent = []
+    widget.send = lambda content, buffers=None: sent.append(content)
+    widget._hear(widget, {"number": 7, "action": action, "body": body}, [])
+    assert [one["to"] for one in sent] == [7]
+    return sent[0]
+
+
+def test_answers_go_straight_to_the_study(study):
+    widget = study.widget(lambda r: seascape(0, 0.0, (30, 20)), question="Which?")
+    assert widget.question == "Which?"
+    message = exchange(widget, "ask")
+    question = message["reply"]
+    for side in ("left", "right"):
+        data = message["pictures"][question[side]["url"]]
+        assert data.startswith("data:image/png;base64,")
+        assert base64.b64decode(data.partition(",")[2])[:4] == b"\x89PNG"
+    answer = {"id": question["id"], "run": question["run"], "answer": "right"}
+    reply = exchange(widget, "tell", **answer)["reply"]
+    assert reply["counted"] is True
+    assert study.duels[0].answer == "ab".replace(study.duels[0].left, "")
+    history = exchange(widget, "history", start=0)
+    assert history["reply"]["total"] == 1
+    assert len(history["pictures"]) == 2
+    done = exchange(widget, "finish")
+    assert list(done["pictures"]) == [done["reply"]["best"]["url"]]
+    assert exchange(widget, "undo")["reply"]["id"] == 0
+    assert exchange(widget, "undo")["status"] == 409
+
+
+def test_errors_reach_the_page(study):
+    widget = study.widget()
+    message = exchange(widget, "tell", id=99, answer="left")
+    assert message["status"] == 422
+    assert "99" in message["error"]
+
+
+def test_one_script_serves_page_and_notebook(study):
+    from geoduel.web.pages import static
+
+    widget = study.widget()
+    assert widget._esm.startswith(static("duel.js").decode())
+    assert "export default" in widget._esm
