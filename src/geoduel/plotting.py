@@ -1,8 +1,18 @@
-"""Figures. Needs the extra ``plot`` (matplotlib)."""
+"""Figures. Needs the extra ``plot`` (matplotlib).
+
+One style for all: hues of Okabe and Ito, which colour-blind readers and grey prints tell apart, no
+box, a faint grid. Every function returns a matplotlib figure that belongs to nobody: no pyplot, no
+global state, no display.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import io
+import re
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from html import escape
+from itertools import cycle
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,67 +21,176 @@ import numpy as np
 from .errors import MissingExtraError
 
 if TYPE_CHECKING:
-    from .reproduce import Run
+    from matplotlib.figure import Figure
 
-__all__ = ["convergence_figure"]
+    from .reproduce.convergence import Curve
 
-LABELS = {"duels": "duels (values of f for ZO-RGD)", "iteration": "iterations"}
-# Colours that stay apart for colour-blind readers and in grey (Okabe and Ito).
-COLOURS = ["#D55E00", "#0072B2", "#009E73", "#CC79A7", "#E69F00", "#56B4E9"]
+__all__ = ["COLOURS", "as_svg", "band", "convergence_figure", "panels", "require", "save"]
+
+COLOURS = ["#D55E00", "#0072B2", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#7a828c"]
+INK, GRID = "#1d2025", "#d9dde3"  # the page's own colours take their place in SVG
+STYLE = {
+    "font.size": 9.5,
+    "axes.titlesize": 10.5,
+    "axes.titleweight": "bold",
+    "axes.titlelocation": "left",
+    "axes.labelsize": 9.5,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.linewidth": 0.8,
+    "axes.grid": True,
+    "axes.axisbelow": True,
+    "grid.color": GRID,
+    "grid.linewidth": 0.6,
+    "axes.edgecolor": INK,
+    "axes.labelcolor": INK,
+    "axes.titlecolor": INK,
+    "text.color": INK,
+    "xtick.color": INK,
+    "ytick.color": INK,
+    "legend.frameon": False,
+    "legend.fontsize": 9,
+    "lines.linewidth": 1.7,
+    "figure.facecolor": "none",
+    "axes.facecolor": "none",
+    "savefig.facecolor": "white",
+    "svg.hashsalt": "geoduel",
+    "svg.fonttype": "path",
+}
 
 
-def convergence_figure(runs: Sequence[Run], titles: dict[str, str], path: Path) -> Path:
-    """Draw the gap f - f* against iterations, duels and seconds: median and quartiles over seeds.
+def require() -> None:
+    """Raise MissingExtraError unless matplotlib is installed."""
+    try:
+        import matplotlib  # noqa: F401
+    except ImportError:
+        raise MissingExtraError("figures need matplotlib: pip install 'geoduel[plot]'") from None
+
+
+@contextmanager
+def panels(rows: int, columns: int, width: float = 12.0, height: float = 3.4) -> Iterator[Any]:
+    """Give ``(figure, axes)`` in the package's style; ``axes`` has shape (rows, columns)."""
+    require()
+    from matplotlib import rc_context
+    from matplotlib.figure import Figure
+
+    with rc_context(STYLE):  # type: ignore[arg-type]
+        figure = Figure(figsize=(width, height * rows), layout="constrained")
+        yield figure, figure.subplots(rows, columns, squeeze=False)
+        for axis in figure.axes:
+            _label_powers(axis)
+        figure.draw_without_rendering()  # the style holds only in here,
+        figure.set_layout_engine("none")  # and the layout need not be found again for each file
+
+
+_RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+
+
+def _label_powers(axis: Any) -> None:
+    """Label powers of ten alone, where there are some, and as plain text, which draws fast."""
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
+    def power(value: float, _: int) -> str:
+        return f"10{str(round(np.log10(value))).translate(_RAISED)}"
+
+    for scale, (low, high), side in (
+        (axis.get_xscale(), axis.get_xlim(), axis.xaxis),
+        (axis.get_yscale(), axis.get_ylim(), axis.yaxis),
+    ):
+        if scale == "log" and high > 20 * low and isinstance(side.get_major_locator(), LogLocator):
+            side.set_major_formatter(FuncFormatter(power))
+            side.set_minor_formatter(NullFormatter())
+
+
+def save(figure: Figure, path: Path) -> list[Path]:
+    """Write ``path`` as PNG and PDF, on white."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    made = [path.with_name(f"{path.name}.{ending}") for ending in ("png", "pdf")]
+    for file in made:
+        figure.savefig(file, dpi=150, facecolor="white")
+    return made
+
+
+def as_svg(figure: Figure, alt: str) -> str:
+    """Return an SVG element for a page, whose text and grid take the page's colours."""
+    from matplotlib import rc_context
+
+    stream = io.StringIO()
+    with rc_context(STYLE):  # type: ignore[arg-type]
+        figure.savefig(stream, format="svg", facecolor="none", metadata={"Date": None})
+    text = stream.getvalue()
+    text = text[text.index("<svg") :]
+    text = re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.DOTALL)
+    text = text.replace(INK, "currentColor").replace(GRID, "var(--line)")
+    text = re.sub(r'(<svg[^>]*?) width="[^"]*"', r"\1", text, count=1)
+    text = re.sub(r'(<svg[^>]*?) height="[^"]*"', r"\1", text, count=1)
+    return text.replace("<svg", f'<svg role="img" aria-label="{escape(alt)}"', 1).strip()
+
+
+def band(
+    axis: Any, x: np.ndarray, values: np.ndarray, *, colour: str, label: str, style: str = "-"
+) -> None:
+    """Draw the median over the first axis of ``values`` and, around it, the quartiles."""
+    low, middle, high = np.percentile(values, [25, 50, 75], axis=0)
+    axis.plot(x, middle, style, color=colour, label=label)
+    axis.fill_between(x, low, high, color=colour, alpha=0.16, linewidth=0)
+
+
+def convergence_figure(
+    curves: Sequence[Curve], titles: dict[int, str], hues: dict[str, int]
+) -> Figure:
+    """Draw the gap f - f* against iterations, duels and CPU time, one row a size.
 
     Parameters
     ----------
-    runs : sequence of Run
-        Of any experiments; each experiment and size gets a row.
+    curves : sequence of Curve
+        Of one experiment.
     titles : dict
-        Title of a row by experiment name.
-    path : Path
-        File to write; the ending names the format.
+        Title of a row by size.
+    hues : dict
+        Number of the colour by method; methods that are not named get the colours left.
 
     Returns
     -------
-    Path
-        The file.
+    matplotlib Figure
+        With the median and the quartiles over seeds.
 
     Raises
     ------
     MissingExtraError
         If matplotlib is not installed.
     """
-    try:
-        from matplotlib.figure import Figure  # without pyplot: no global state, no display
-    except ImportError:
-        raise MissingExtraError("figures need matplotlib: pip install 'geoduel[plot]'") from None
-    rows = list(dict.fromkeys((r.experiment, r.size) for r in runs))
-    figure = Figure(figsize=(13, 3.6 * len(rows)), layout="constrained")
-    axes = figure.subplots(len(rows), 3, squeeze=False)
-    for (name, size), line in zip(rows, axes, strict=True):
-        group = [r for r in runs if (r.experiment, r.size) == (name, size)]
-        for axis, what in zip(line, ("iteration", "duels", "seconds"), strict=True):
-            for colour, label in zip(COLOURS, dict.fromkeys(r.label for r in group), strict=False):
-                _band(axis, [r for r in group if r.label == label], what, colour)
-            axis.set_yscale("log")
-            axis.set_xlabel(LABELS.get(what, what))
-            axis.grid(alpha=0.25)
-            axis.spines[["top", "right"]].set_visible(False)
-        line[0].set_ylabel("f(x) - f*")
-        line[0].set_title(f"{titles[name]} {size}", loc="left")
-        line[2].legend(frameon=False)
-    figure.savefig(path, dpi=120)
-    return path
+    labels = list(dict.fromkeys(c.label for c in curves))
+    free = [i for i in range(len(COLOURS)) if i not in {hues.get(name) for name in labels}]
+    others = [name for name in labels if name not in hues]
+    hues = {**hues, **dict(zip(others, cycle(free or [0]), strict=False))}
+    shown: dict[str, Callable[[Any], None]] = {
+        "iteration": lambda axis: axis.set_xlabel("iterations"),
+        "duels": lambda axis: axis.set(xlabel="duels (dashed: evaluations)", xscale="log"),
+        "seconds": lambda axis: axis.set(xlabel="CPU time in seconds", xscale="log"),
+    }
+    with panels(len(titles), 3) as (figure, axes):
+        for (size, title), row in zip(titles.items(), axes, strict=True):
+            group = [c for c in curves if c.size == size]
+            for axis, (column, name) in zip(row, shown.items(), strict=True):
+                for c in group:
+                    _curve(axis, c, column, COLOURS[hues[c.label]])
+                axis.set_yscale("log")
+                name(axis)
+            row[0].set(ylabel="f(x) − f*", title=title)
+        handles, names = axes[0, 0].get_legend_handles_labels()
+        figure.legend(handles, names, loc="outside upper left", ncols=len(names))
+    return figure
 
 
-def _band(axis: Any, runs: Sequence[Run], what: str, colour: str) -> None:
-    """Median over seeds and, around it, the quartiles."""
-    length = min(len(r.gap) for r in runs)
-    x = np.median([getattr(r.history, what)[:length] for r in runs], axis=0)
+def _curve(axis: Any, c: Curve, column: str, colour: str) -> None:
+    start = np.array([[r["start"]] for r in c.records])
     # A gap is known to about 15 digits of the start's; below that it would be rounding, or zero.
-    gaps = [np.maximum(r.gap[:length], 1e-15 * r.start_gap) for r in runs]
-    low, middle, high = np.percentile(gaps, [25, 50, 75], axis=0)
-    style = "--" if runs[0].sees == "values" else "-"
-    axis.plot(x, middle, style, color=colour, label=runs[0].label, linewidth=1.6)
-    axis.fill_between(x, low, high, color=colour, alpha=0.15, linewidth=0)
+    gaps = np.maximum(c.column("gap"), 1e-15 * start)
+    x = np.median(c.column(column), axis=0)
+    keep = x > 0 if column != "iteration" else x >= 0
+    style = "-" if c.sees == "duels" else "--"
+    band(axis, x[keep], gaps[:, keep], colour=colour, label=c.label, style=style)
+    planned = c.settings.get("iterations")
+    if x[keep].size and (planned is None or c.records[0]["iteration"][-1] < planned):
+        axis.plot(x[keep][-1], np.median(gaps[:, -1]), "o", color=colour, markersize=4)

@@ -1,10 +1,33 @@
 """The paper's experiments, one a file: `geoduel reproduce` runs them."""
 
-from .experiment import Experiment, Line, Run, run_all, summary, write
-from .karcher import KARCHER, KARCHER_UNIFORM
-from .rayleigh import RAYLEIGH
+from typing import TYPE_CHECKING
 
-EXPERIMENTS: dict[str, Experiment] = {e.name: e for e in (RAYLEIGH, KARCHER, KARCHER_UNIFORM)}
-"""The experiments by the name that the command line takes."""
+from .._lazy import loader
 
-__all__ = ["EXPERIMENTS", "Experiment", "Line", "Run", "run_all", "summary", "write"]
+if TYPE_CHECKING:
+    from .experiment import Experiment, Plan
+    from .registry import EXPERIMENTS
+
+NAMES = (
+    "rayleigh",
+    "karcher",
+    "karcher-toolbox",
+    "karcher-uniform",
+    "constrained",
+    "constrained-uniform",
+    "attack",
+    "horizon",
+    "rates",
+    "lemmas",
+    "amplification",
+    "errata",
+)
+"""Names of the experiments, in the order of the report; loading the experiments takes longer."""
+
+__getattr__ = loader(__name__, {"registry": ("EXPERIMENTS",), "experiment": ("Experiment", "Plan")})
+
+__all__ = ["EXPERIMENTS", "NAMES", "Experiment", "Plan"]
+
+
+def __dir__() -> list[str]:
+    return __all__

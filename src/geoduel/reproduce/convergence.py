@@ -1,0 +1,364 @@
+"""Experiments that are a figure of convergence: f - f* of several methods on one problem."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+
+from ..domains import Domain
+from ..errors import TiesWarning
+from ..optimize import Result, minimize
+from .experiment import Experiment, Outcome, Plan, Task
+from .report import Claim, Figure, Pace, Section, Table, number, quantity
+
+__all__ = ["DEFAULT", "Convergence", "Curve", "Line", "duelled", "paces", "summary", "valued"]
+
+RECORDS = 400
+DEFAULT = "default method"
+PACED = "RDNGD cosine"
+# Hues by method, numbers in `plotting.COLOURS`: one method looks the same in every figure.
+HUES = {
+    "RDNGD constant": 0,
+    "RDNGD cosine": 1,
+    "RDNGD cosine, projected": 1,
+    DEFAULT: 2,
+    "ZO-RGD": 3,
+    "RRDNGD": 4,
+    "RDFW": 0,
+    "RDFW, M = 2d(k+1)": 4,
+    "RGD": 6,
+    "Frank-Wolfe, exact gradients": 6,
+}
+CHECKPOINTS = (10, 50, 80, 100)
+
+
+@dataclass(frozen=True)
+class Line:
+    """One method of a figure.
+
+    Attributes
+    ----------
+    label : str
+        As in the legend.
+    run : callable
+        ``run(problem, rng)`` makes the run and returns its result, with the gap f - f* recorded.
+    settings : dict
+        What the run depends on, as JSON values.
+    sees : {"duels", "values", "gradients"}
+        What the method is told. Unless "duels", ``duels`` count evaluations.
+    """
+
+    label: str
+    run: Callable[[Any, np.random.Generator], Result]
+    settings: dict[str, Any] = field(default_factory=dict)
+    sees: str = "duels"
+
+
+def duelled(
+    label: str,
+    method: str,
+    iterations: int | None = None,
+    domain: Callable[[Any], Domain] | None = None,
+    ties: Literal["paper", "skip"] = "paper",
+    **settings: Any,
+) -> Line:
+    """Return a line that runs a method of the package through duels alone."""
+
+    def run(problem: Any, rng: np.random.Generator) -> Result:
+        with warnings.catch_warnings():  # the paper's radius gives ties near the optimum
+            warnings.simplefilter("ignore", TiesWarning)
+            return minimize(
+                problem.oracle(),
+                problem.manifold,
+                problem.x0,
+                method=method,
+                iterations=iterations,
+                rng=rng,
+                monitor=problem.gap,
+                ties=ties,
+                domain=None if domain is None else domain(problem),
+                **settings,
+            )
+
+    recorded = {"method": method, "iterations": iterations, "ties": ties, **settings}
+    if domain is not None:
+        recorded["domain"] = domain
+    return Line(label, run, {k: _plain(v) for k, v in recorded.items() if v is not None})
+
+
+def valued(
+    label: str,
+    run: Callable[[Any, np.random.Generator], Result],
+    sees: str = "values",
+    **settings: Any,
+) -> Line:
+    """Return a line that runs a yardstick, which sees more than duels."""
+    return Line(label, run, {k: _plain(v) for k, v in settings.items()}, sees)
+
+
+def _plain(value: Any) -> Any:
+    """A setting as JSON; a function by the first line of its docstring, which states its rule."""
+    if isinstance(value, bool | int | float | str):
+        return value
+    if callable(value) and hasattr(value, "__qualname__"):
+        return (value.__doc__ or value.__qualname__).strip().splitlines()[0].rstrip(".")
+    return str(value)
+
+
+@dataclass(frozen=True)
+class Convergence(Experiment):
+    """Methods on one problem, at the paper's sizes.
+
+    Attributes
+    ----------
+    name, title : str
+        On the command line, and above the section.
+    sizes : tuple of int
+        Sizes of the paper; the first is the one that runs by default.
+    size_name : str
+        How the paper calls the size, "d" or "n".
+    problem : callable
+        ``problem(size, seed)`` makes the problem.
+    lines : callable
+        ``lines(size, quick)`` are the methods of the figure; quick runs are a tenth as long.
+    intro : str
+        What the experiment is, for the report.
+    claims : callable, optional
+        ``claims(curves)`` compares what the paper says with what was measured in a full run.
+    version : int
+        See `Experiment`.
+    """
+
+    name: str
+    title: str
+    sizes: tuple[int, ...]
+    size_name: str
+    problem: Callable[[int, int], Any]
+    lines: Callable[[int, bool], Sequence[Line]]
+    intro: str = ""
+    claims: Callable[[Sequence[Curve]], list[Claim]] | None = None
+    version: int = 1
+
+    def tasks(self, plan: Plan) -> list[Task]:
+        return [
+            Task(
+                f"{self.name} {size}: {line.label}",
+                {
+                    "size": size,
+                    "seed": seed,
+                    "quick": plan.quick,
+                    "label": line.label,
+                    **line.settings,
+                },
+                turn=seed,
+            )
+            for seed in range(plan.seeds)
+            for size in (self.sizes if plan.all_sizes else self.sizes[:1])[::-1]
+            for line in self.lines(size, plan.quick)
+        ]
+
+    def run(self, settings: dict[str, Any]) -> dict[str, Any]:
+        """Make one run; the seed fixes the problem and, apart from it, the method's directions."""
+        size, seed = settings["size"], settings["seed"]
+        lines = list(self.lines(size, settings["quick"]))
+        index = [line.label for line in lines].index(settings["label"])
+        problem = self.problem(size, seed)
+        start = float(problem.gap(problem.x0))  # solves for the optimum before the clocks run
+        wall, cpu = time.perf_counter(), time.process_time()
+        result = lines[index].run(problem, np.random.default_rng([seed, size, index]))
+        # The history has the time on the clock; this much of it the processor worked here.
+        share = (time.process_time() - cpu) / (time.perf_counter() - wall)
+        h = result.history
+        keep = np.unique(np.linspace(0, len(h.iteration) - 1, RECORDS).round().astype(int))
+        return {
+            "sees": lines[index].sees,
+            "dimension": problem.manifold.dim,
+            "start": start,
+            "iteration": [h.iteration[i] for i in keep],
+            "duels": [h.duels[i] for i in keep],
+            "seconds": [round(share * h.seconds[i], 6) for i in keep],
+            "gap": [float(h.monitor[i]) for i in keep],
+            "last_gap": float(problem.gap(result.x_last)),
+            "ties": result.ties,
+            "stop": result.stop_reason,
+        }
+
+    def curves(self, outcomes: Sequence[Outcome]) -> list[Curve]:
+        """Outcomes by size and line, in the order of both, with their seeds in order."""
+        groups: dict[tuple[int, str], list[Outcome]] = {}
+        for o in outcomes:
+            groups.setdefault((o.task.settings["size"], o.task.settings["label"]), []).append(o)
+        found = []
+        for size in self.sizes:
+            for line in self.lines(size, False):
+                group = groups.get((size, line.label), [])
+                group.sort(key=lambda o: o.task.settings["seed"])
+                if group:
+                    settings, records = group[0].task.settings, [o.record for o in group]
+                    found.append(Curve(self.name, size, line.label, settings, records))
+        return found
+
+    def section(self, plan: Plan, outcomes: Sequence[Outcome]) -> Section:
+        found = self.curves(outcomes)
+        rows = summary(found)
+        tables = [self._results(rows), self._settings(found)]
+        whole = len(found) == sum(len(self.lines(c, False)) for c in {c.size for c in found})
+        comparable = whole and not plan.quick
+        claims = self.claims(found) if comparable and self.claims is not None else []
+        return Section(
+            self.name,
+            self.title,
+            [self.intro, *self._figures(found), *tables],
+            claims=claims,
+            paces=paces(self, found),
+            rows=rows,
+        )
+
+    def _figures(self, found: Sequence[Curve]) -> list[Figure]:
+        from ..plotting import convergence_figure
+
+        sizes = dict.fromkeys(c.size for c in found)
+        titles = {size: f"{self.size_name} = {size}" for size in sizes}
+        seeds = max(len(c.records) for c in found)
+        caption = (
+            "Gap f − f* of the point that the method would return, against iterations, duels and "
+            f"CPU time: median and quartiles over {seeds} {'seeds' if seeds > 1 else 'seed'}. "
+            "Dashed lines see values or gradients, and their evaluations are counted in place of "
+            "duels. A dot ends a line that is shorter than the others."
+        )
+        return [Figure(self.name, convergence_figure(found, titles, HUES), caption)]
+
+    def _results(self, rows: Sequence[dict[str, Any]]) -> Table:
+        body = [
+            [
+                f"{self.size_name} = {r['size']}",
+                r["method"],
+                f"{r['duels']:,}" + ("" if r["sees"] == "duels" else f" {r['sees']}"),
+                *(number(r[k]) for k in ("start gap", *_at())),
+                f"{r['seconds']:.1f}",
+                f"{r['ties']:.1%}" if r["sees"] == "duels" else "",
+            ]
+            for r in rows
+        ]
+        head = ["size", "method", "duels", "start", *_at(), "CPU s", "ties"]
+        return Table(
+            head, body, "Gap after a share of the iterations, medians over seeds.", name=self.name
+        )
+
+    def _settings(self, found: Sequence[Curve]) -> Table:
+        body = []
+        for c in found:
+            hidden = ("size", "quick", "label", "seed")
+            text = ", ".join(f"{k} {quantity(v)}" for k, v in c.settings.items() if k not in hidden)
+            body.append([f"{self.size_name} = {c.size}", c.label, text])
+        return Table(["size", "method", "settings"], body, "Exact settings.", folded=True)
+
+
+@dataclass(frozen=True)
+class Curve:
+    """One line of a figure at one size: the records of its seeds."""
+
+    experiment: str
+    size: int
+    label: str
+    settings: dict[str, Any]
+    records: list[dict[str, Any]]
+
+    @property
+    def sees(self) -> str:
+        return self.records[0]["sees"]
+
+    def column(self, name: str) -> np.ndarray:
+        """Shape (seeds, records); a run that stopped early keeps its last entry."""
+        length = max(len(r[name]) for r in self.records)
+        return np.array(
+            [r[name] + r[name][-1:] * (length - len(r[name])) for r in self.records], dtype=float
+        )
+
+    def final(self) -> float:
+        """Median over seeds of the gap at the end."""
+        return float(np.median([max(0.0, r["gap"][-1]) for r in self.records]))
+
+    def at(self, percent: int) -> float:
+        """Median over seeds of the gap after a share of the iterations."""
+        gaps = []
+        for r in self.records:
+            until = r["iteration"][-1] * percent / 100
+            last = int(np.searchsorted(r["iteration"], until, "right")) - 1
+            gaps.append(max(0.0, r["gap"][last]))  # rounding may end below the optimum
+        return float(np.median(gaps))
+
+    def reach(self, seed: int, gap: float, what: str = "duels") -> float:
+        """Duels, or another column, of one seed until its gap is at most ``gap``; inf if never."""
+        r = self.records[seed]
+        hit = np.asarray(r["gap"]) <= gap
+        return float(r[what][int(hit.argmax())]) if hit.any() else float("inf")
+
+
+def _at() -> list[str]:
+    return [f"at {percent} %" for percent in CHECKPOINTS]
+
+
+def summary(found: Sequence[Curve]) -> list[dict[str, Any]]:
+    """One row a line: medians over seeds of duels, gaps at checkpoints and at the end, seconds."""
+    rows = []
+    for c in found:
+        duels = [r["duels"][-1] for r in c.records]
+        rows.append(
+            {
+                "experiment": c.experiment,
+                "size": c.size,
+                "method": c.label,
+                "sees": c.sees,
+                "seeds": len(c.records),
+                "iterations": int(np.median([r["iteration"][-1] for r in c.records])),
+                "duels": int(np.median(duels)),
+                "start gap": float(np.median([r["start"] for r in c.records])),
+                **{name: c.at(p) for name, p in zip(_at(), CHECKPOINTS, strict=True)},
+                "seconds": float(np.median([r["seconds"][-1] for r in c.records])),
+                "ties": float(
+                    np.mean([r["ties"] / n for r, n in zip(c.records, duels, strict=True)])
+                ),
+            }
+        )
+    return rows
+
+
+def paces(experiment: Convergence, found: Sequence[Curve]) -> list[Pace]:
+    """Duels of the default method to the accuracy where the paper's run ended, seed by seed."""
+    lines = {(c.size, c.label): c for c in found}
+    made = []
+    for size in dict.fromkeys(c.size for c in found):
+        paper = lines.get((size, PACED)) or lines.get((size, "RDFW"))
+        own = lines.get((size, DEFAULT))
+        if paper is None or own is None:
+            continue
+        seeds = [
+            s
+            for s in range(min(len(paper.records), len(own.records)))
+            if paper.records[s]["gap"][-1] < paper.records[s]["start"]
+        ]
+        if not seeds:  # the paper's run ended where it began, or worse
+            continue
+        ends = [paper.records[s]["gap"][-1] for s in seeds]
+        theirs = [paper.reach(s, end) for s, end in zip(seeds, ends, strict=True)]
+        ours = [own.reach(s, end) for s, end in zip(seeds, ends, strict=True)]
+        ratios = [a / b for a, b in zip(theirs, ours, strict=True)]
+        made.append(
+            Pace(
+                f"{experiment.title}, {experiment.size_name} = {size}",
+                paper.label,
+                float(np.median(ends)),
+                float(np.median(theirs)),
+                float(np.median(ours)),
+                float(np.median(ratios)),
+                int(np.sum(np.isinf(ours))),
+                len(seeds),
+            )
+        )
+    return made
