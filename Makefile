@@ -21,7 +21,7 @@ help:  ## list the targets
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## */  make \1\t/' | expand -t 16
 	@echo "Variables: PYTHON=$(PYTHON) VENV=$(VENV) OUT=$(OUT) ARGS=$(ARGS)"
 
-run: $(VENV)/.has-plot  ## reproduce the Rayleigh and Karcher experiments: a table and a figure in OUT
+run: $(VENV)/.has-plot  ## reproduce the Rayleigh and Karcher experiments: a table and a report in OUT
 	$(BIN)/geoduel reproduce rayleigh karcher --out $(OUT) $(ARGS)
 
 test: $(VENV)/.has-test  ## run the tests, doctests and examples of the docs

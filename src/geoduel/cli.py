@@ -15,12 +15,12 @@ from typing import Annotated
 
 import typer
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 from ._version import __version__
 from .errors import ArgumentError, GeoduelError
-from .reproduce import EXPERIMENTS, Experiment, Run, run_all, summary, write
+from .problems.attack.command import attack_app
+from .reproduce import NAMES
 
 __all__ = ["app", "main"]
 
@@ -31,6 +31,8 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
+
+app.add_typer(attack_app, name="attack")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -112,108 +114,107 @@ def _backends() -> list[str]:
 
 @app.command()
 def reproduce(
-    experiments: Annotated[
-        list[str], typer.Argument(help=f"Any of: {', '.join(EXPERIMENTS)}; or all.")
-    ],
+    experiments: Annotated[list[str], typer.Argument(help=f"Any of: {', '.join(NAMES)}; or all.")],
     quick: Annotated[bool, typer.Option("--quick", help="A tenth of the iterations.")] = False,
-    seeds: Annotated[int, typer.Option(min=1, help="Seeds 0, 1, ... of each line.")] = 3,
+    seeds: Annotated[
+        int | None,
+        typer.Option(min=1, help="Seeds 0, 1, ... of each line; by default 3, of all 5."),
+    ] = None,
     sizes: Annotated[
-        str, typer.Option(help="first: the paper's first size; all: all of them.")
-    ] = "first",
-    out: Annotated[Path, typer.Option(help="Folder for the figure and the records.")] = Path(
+        str | None,
+        typer.Option(help="first: the paper's first size; all: all of them, as with all."),
+    ] = None,
+    photos: Annotated[
+        Path | None,
+        typer.Option(help="Folder with truth.csv, or HLW's metadata.csv; else painted seascapes."),
+    ] = None,
+    attack_data: Annotated[
+        Path | None, typer.Option(help="Folder with the attack's pictures and network.")
+    ] = None,
+    out: Annotated[Path, typer.Option(help="Folder for the report and all its parts.")] = Path(
         "results"
     ),
+    fresh: Annotated[
+        bool, typer.Option("--fresh", help="Run again what is kept in OUT/cache.")
+    ] = False,
     workers: Annotated[
         int | None, typer.Option(min=1, help="Processes; by default one a core.")
     ] = None,
 ) -> int:
-    """Run experiments of the paper; end with a table and a figure."""
-    jobs = _jobs(experiments, sizes)
-    _prepare(out)
-    workers = workers or os.cpu_count() or 1
-    console = Console(stderr=True)
-    runs: list[Run] = []
-    total = seeds * sum(len(e.lines(size, quick)) for e, size in jobs)
-    interrupted = False
-    bar = Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        console=console,
-    )
-    with bar:
-        task = bar.add_task("running", total=total)
-        try:
-            for run in run_all(jobs, seeds=seeds, quick=quick, workers=min(workers, total)):
-                runs.append(run)
-                bar.update(task, advance=1, description=f"{run.experiment} {run.size}: {run.label}")
-        except KeyboardInterrupt:
-            interrupted = True
-    if runs:
-        runs.sort(key=lambda r: [e.name for e, _ in jobs].index(r.experiment))
-        Console(width=None if sys.stdout.isatty() else 120).print(_table(summary(runs)))
-        for path in _save(runs, out):
-            print(path)
-    if interrupted:
-        print(f"geoduel: interrupted after {len(runs)} of {total} runs", file=sys.stderr)
-        return 130
-    return 0
+    """Run experiments of the paper; end with a table and a report. Resumes after Ctrl-C."""
+    from .reproduce import Plan
+    from .reproduce.command import choose
+    from .reproduce.command import reproduce as run
 
-
-def _jobs(names: Sequence[str], sizes: str) -> list[tuple[Experiment, int]]:
-    if sizes not in ("first", "all"):
+    chosen = choose(experiments)
+    if sizes not in (None, "first", "all"):
         raise ArgumentError(f"--sizes must be first or all, got {sizes!r}")
-    unknown = [n for n in names if n not in EXPERIMENTS and n != "all"]
-    if unknown:
-        raise ArgumentError(
-            f"unknown experiment {unknown[0]!r}; there are {', '.join(EXPERIMENTS)}, and all"
-        )
-    chosen = list(EXPERIMENTS) if "all" in names else list(dict.fromkeys(names))
-    return [
-        (EXPERIMENTS[n], size)
-        for n in chosen
-        for size in (EXPERIMENTS[n].sizes if sizes == "all" else EXPERIMENTS[n].sizes[:1])
-    ]
-
-
-def _prepare(out: Path) -> None:
-    """Find out before the work, not after it, whether the results can be written."""
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-        probe = out / ".geoduel-probe"
-        probe.write_text("")
-        probe.unlink()
-    except OSError as error:
-        raise ArgumentError(f"--out {out}: cannot write there ({error.strerror})") from None
-
-
-def _save(runs: Sequence[Run], out: Path) -> list[Path]:
-    from .plotting import convergence_figure
-
-    files = write(runs, out)
-    titles = {e.name: f"{e.title}, {e.size_name} =" for e in EXPERIMENTS.values()}
-    return [convergence_figure(runs, titles, out / "convergence.png"), *files]
-
-
-def _table(rows: Sequence[dict[str, object]]) -> Table:
-    table = Table(
-        title="Gap f - f* to the optimum after a share of the iterations, median over seeds",
-        title_justify="left",
+    everything = "all" in experiments
+    plan = Plan(
+        quick=quick,
+        seeds=seeds or (2 if everything and quick else 5 if everything else 3),
+        all_sizes=everything if sizes is None else sizes == "all",
+        photos=photos,
+        attack_data=attack_data,
     )
-    gaps = [name for name in rows[0] if str(name).startswith("at ")]
-    for name, justify in [("experiment", "left"), ("method", "left"), ("duels", "right")]:
-        table.add_column(name, justify=justify)  # type: ignore[arg-type]
-    for name in ["start", *gaps, "seconds"]:
-        table.add_column(name, justify="right")
-    for row in rows:
-        duels = f"{row['duels']:,}" + ("" if row["sees"] == "duels" else " values")
-        numbers = [f"{row[name]:.1e}" for name in ("start gap", *gaps)]
-        table.add_row(
-            f"{row['experiment']} {row['size']}",
-            str(row["method"]),
-            duels,
-            *numbers,
-            f"{row['seconds']:.1f}",
-        )
-    return table
+    return run(chosen, plan, out, workers=workers or os.cpu_count() or 1, fresh=fresh)
+
+
+@app.command()
+def level(
+    photos: Annotated[
+        list[Path] | None, typer.Argument(help="JPEG, PNG or WebP, one after another.")
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Folder for the levelled photos; by default their own.")
+    ] = None,
+    method: Annotated[str, typer.Option(help="Name of the method.")] = "auto",
+    demo: Annotated[bool, typer.Option("--demo", help="A seascape with a hidden tilt.")] = False,
+    browser: Annotated[bool, typer.Option(help="Open a browser.")] = True,
+    port: Annotated[int | None, typer.Option(min=1, max=65535, help="Port of the page.")] = None,
+    seed: Annotated[int | None, typer.Option(min=0, help="Seed.")] = None,
+) -> None:
+    """Level photos by duels, on a page in the browser."""
+    from .web import level as run
+
+    run(photos or [], out=out, method=method, demo=demo, browser=browser, port=port, rng=seed)
+
+
+@app.command()
+def serve(
+    study: Annotated[str, typer.Argument(metavar="FILE.py:STUDY", help="Where the study is.")],
+    host: Annotated[str, typer.Option(help="Address to listen at.")] = "127.0.0.1",
+    port: Annotated[int | None, typer.Option(min=1, max=65535, help="Port of the page.")] = None,
+    token: Annotated[str | None, typer.Option(help="The owner's token.")] = None,
+    allow_host: Annotated[
+        list[str] | None, typer.Option(help="A name the server is called by.")
+    ] = None,
+    raters: Annotated[
+        bool | None, typer.Option("--raters/--solo", help="Several people by name, or one.")
+    ] = None,
+    browser: Annotated[bool, typer.Option(help="Open a browser.")] = False,
+) -> None:
+    """Serve the duel page of a study; the file's `render` shows its points."""
+    from .web.server import load_study_file
+    from .web.server import serve as run
+
+    found, render = load_study_file(study)
+    solo = None if raters is None else not raters
+    run(
+        found, render, host=host, port=port, token=token, hosts=allow_host or [], solo=solo,
+        browser=browser,
+    )  # fmt: skip
+
+
+@app.command()
+def dashboard(
+    storage: Annotated[str, typer.Argument(help="Such as sqlite:///duels.db.")],
+    host: Annotated[str, typer.Option(help="Address to listen at.")] = "127.0.0.1",
+    port: Annotated[int | None, typer.Option(min=1, max=65535, help="Port of the page.")] = None,
+    token: Annotated[str | None, typer.Option(help="The owner's token.")] = None,
+    browser: Annotated[bool, typer.Option(help="Open a browser.")] = False,
+) -> None:
+    """Show all studies of a storage, live."""
+    from .web import dashboard as run
+
+    run(storage, host=host, port=port, token=token, browser=browser)
