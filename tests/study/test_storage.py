@@ -16,6 +16,7 @@ import pytest
 
 import geoduel as gd
 from geoduel import errors
+from geoduel.study import storage
 
 sql = pytest.importorskip("geoduel.study.sql", reason="studies in a database need the extra web")
 
@@ -336,3 +337,33 @@ def test_answers_are_on_the_disk(url, monkeypatch):
     assert "PRAGMA synchronous = FULL" not in seen
     study.tell(duel, "a")
     assert "PRAGMA synchronous = FULL" in seen
+
+
+def test_a_deferred_storage_opens_the_database_at_the_first_answer(url):
+    study = newton(storage.DeferredStorage(url))
+    duel = study.ask()
+    assert not os.path.exists(path(url))
+    study.tell(duel, "a")
+    study.tell(study.ask(), "b")
+    again = gd.load_study("s", url)
+    assert [d.answer for d in again.duels] == ["a", "b"]
+    np.testing.assert_array_equal(again.ask().a, study.ask().a)
+    assert study.storage.url == again.storage.url
+
+
+def test_a_deferred_study_whose_name_is_taken_stays_in_memory(url):
+    newton(url)
+    study = newton(storage.DeferredStorage(url))
+    study.tell(study.ask(), "a")
+    assert study.storage.url is None
+    assert [d.answer for d in study.duels] == ["a"]
+    assert not gd.load_study("s", url).duels
+
+
+def test_a_deferred_answer_is_not_taken_where_the_database_fails(tmp_path):
+    study = newton(storage.DeferredStorage(f"sqlite:///{tmp_path}/missing/duels.db"))
+    duel = study.ask()
+    for _ in range(2):
+        with pytest.raises(errors.StorageError):
+            study.tell(duel, "a")
+    assert study.duels[0].answer is None

@@ -10,12 +10,12 @@ import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 from ..errors import ArgumentError, DuplicateStudyError, UnknownStudyError
 from .log import Row
 
-__all__ = ["Log", "MemoryStorage", "Storage", "as_storage"]
+__all__ = ["DeferredStorage", "Log", "MemoryStorage", "Storage", "as_storage"]
 
 
 class Log(Protocol):
@@ -135,6 +135,67 @@ class MemoryStorage(Storage):
         if name not in self._studies:
             raise UnknownStudyError(name)
         return self._studies[name]
+
+
+class DeferredStorage(Storage):
+    """Logs in memory until something has to last, such as an answer; from then on in a database.
+
+    To open a database takes a library that loads for half a second, in which a first question can
+    be shown.
+
+    Parameters
+    ----------
+    wanted : str
+        Where to keep the logs. A study that is there already, by its name, is left alone: the one
+        here then stays in memory.
+    """
+
+    def __init__(self, wanted: str) -> None:
+        self.url: str | None = None
+        self._wanted, self._place = wanted, cast(Storage, MemoryStorage())
+        self._lock, self._moved = threading.RLock(), False
+
+    def move(self) -> None:
+        """Open the database and move there, unless that is done."""
+        with self._lock:
+            if self._moved:
+                return
+            place = as_storage(self._wanted)
+            try:
+                for name in self._place.names():
+                    rows = self._place.read(name, 0)
+                    place.create(name, self._place.settings(name), rows)
+                self._place, self.url = place, place.url
+            except DuplicateStudyError:
+                pass
+            self._moved = True
+
+    def names(self) -> list[str]:
+        return self._place.names()
+
+    def create(self, name: str, settings: str, rows: Sequence[Row] = ()) -> None:
+        self._place.create(name, settings, rows)
+
+    def settings(self, name: str) -> str:
+        return self._place.settings(name)
+
+    def delete(self, name: str) -> None:
+        self._place.delete(name)
+
+    def read(self, name: str, after: int) -> list[Row]:
+        return self._place.read(name, after)
+
+    def write(self, name: str, act: Callable[[Log], Any], durable: bool = True) -> Any:
+        with self._lock:
+            if durable:
+                self.move()
+            return self._place.write(name, act, durable)
+
+    def load_snapshot(self, name: str) -> str | None:
+        return self._place.load_snapshot(name)
+
+    def save_snapshot(self, name: str, number: int, text: str) -> None:
+        self._place.save_snapshot(name, number, text)
 
 
 def as_storage(storage: str | Storage | None) -> Storage:

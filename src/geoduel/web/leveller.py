@@ -7,11 +7,14 @@ import io
 import json
 import math
 import os
+import sqlite3
 import sys
 import threading
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, suppress
 from datetime import UTC, datetime
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +25,7 @@ from ..errors import ArgumentError, GeoduelError, PictureError
 from ..manifolds import Rotations
 from ..pictures import open_photo, save_name, save_photo, seascape, shrink, turn
 from ..study import create_study, delete_study
+from ..study.storage import DeferredStorage, Storage
 from .board import Board, slug
 from .panes import Content, Turned
 from .server import run, web_extra
@@ -74,11 +78,13 @@ class Leveller:
         elif not path.is_file():
             raise PictureError(f"{path} is not a file")
         self._loading, self._writing, self._ready = threading.Lock(), threading.Lock(), False
+        self._asked = False
         self._targets: tuple[Path, Path] | None = None
         self._saving: tuple[int, str] | None = None  # answers known then, and how it stands
         name = self.name if path is None else f"{path.name} {_fingerprint(path, method)}"
+        place = None if path is None or storage is None else _place(storage, name)
         self.study = create_study(
-            _PLANE, method, storage=None if path is None else storage, study_name=name,
+            _PLANE, method, storage=place, study_name=name,
             load_if_exists=True, x0=np.eye(2), rng=int(rng.integers(2**31)),
         )  # fmt: skip
         self.board = Board(
@@ -113,6 +119,11 @@ class Leveller:
 
     def render(self, point: np.ndarray) -> Turned:
         """Show the photo turned by a rotation."""
+        if not self._asked:  # the first answer needs the database, the first question does not
+            self._asked = True
+            later = threading.Timer(0.5, _load_database)
+            later.daemon = True
+            later.start()
         self.load()
         return Turned(self._picture, float(_PLANE.to_angle(point)), self._size)
 
@@ -278,8 +289,8 @@ def level(
         run(app, port=port, browser=browser)
     finally:
         for one in levellers:
-            if storage is not None and one.path is not None and one.saved:
-                delete_study(one.study.name, storage)
+            if one.study.storage.url is not None and one.saved:
+                delete_study(one.study.name, one.study.storage)
 
 
 def _load(levellers: Sequence[Leveller], boards: dict[str, Board]) -> None:
@@ -301,6 +312,24 @@ def _state() -> str | None:
     except OSError:
         return None
     return f"sqlite:///{folder / 'level.db'}" if os.access(folder, os.W_OK) else None
+
+
+def _place(url: str, name: str) -> str | Storage:
+    """Where the answers about a photo are kept: the database at once if it holds some already."""
+    file = url.removeprefix("sqlite:///")
+    if not Path(file).is_file():
+        return DeferredStorage(url)
+    try:
+        with closing(sqlite3.connect(file)) as db:
+            found = db.execute("SELECT 1 FROM geoduel_studies WHERE name = ?", (name,)).fetchone()
+    except sqlite3.Error:  # the study's own words on what is wrong are better
+        return url
+    return DeferredStorage(url) if found is None else url
+
+
+def _load_database() -> None:
+    with suppress(ImportError):
+        import_module("geoduel.study.sql")
 
 
 def _fingerprint(path: Path, method: str) -> str:
