@@ -25,9 +25,11 @@ __all__ = [
     "dot",
     "eps",
     "expand",
+    "host",
     "namespace",
     "normal",
     "safe_sqrt",
+    "surely",
     "where",
 ]
 
@@ -66,6 +68,14 @@ def expand(a: Array, axes: int) -> Array:
     if isinstance(a, float) or axes == 0 or isinstance(a, int):
         return a
     return a[(...,) + (None,) * axes]
+
+
+def host(a: Array) -> np.ndarray:
+    """Return the array as a NumPy array in main memory."""
+    if not hasattr(a, "detach"):
+        return np.asarray(a)
+    a = a.detach().cpu()
+    return (a.float() if str(a.dtype) == "torch.bfloat16" else a).numpy()  # unknown to NumPy
 
 
 def normal(rng: np.random.Generator, shape: tuple[int, ...], like: Array = None) -> Array:
@@ -186,15 +196,18 @@ def at_zero(t2: Array, a: Array, b: Array) -> Array:
     """``a`` where ``t2`` is zero and ``b`` elsewhere."""
     if isinstance(t2, float):
         return b if t2 else a
-    return b if _nowhere_zero(t2) else namespace(t2).where(t2 == 0, a, b)
+    return b if surely(t2) else namespace(t2).where(t2 == 0, a, b)
 
 
-def _nowhere_zero(t2: Array) -> bool:
-    """Whether NumPy numbers are all nonzero, so that the masks can be saved; they cost the most.
+def surely(condition: Array) -> bool:
+    """Whether a condition holds for all, or numbers are all nonzero, so that masks can be saved.
 
-    Other arrays are not asked: on an accelerator the question would wait for what runs there.
+    Masks cost the most. Arrays that are not NumPy's are not asked, which is taken for a no: on an
+    accelerator the question would wait for what runs there.
     """
-    return type(t2) is _NDARRAY and bool(t2.all())
+    return condition is True or (
+        isinstance(condition, np.ndarray | np.bool) and bool(condition.all())
+    )
 
 
 def safe_sqrt(a: Array) -> Array:
@@ -228,7 +241,7 @@ def _even_odd(t2: Array, even_name: str, odd_name: str, sign: int) -> tuple[Arra
     """``even(t)`` and ``odd(t) / t`` of arrays; series 1 + sign t²/2 and 1 + sign t²/6 at zero."""
     xp = namespace(t2)
     even, odd = getattr(xp, even_name), getattr(xp, odd_name)
-    if _nowhere_zero(t2):
+    if surely(t2):
         t = xp.sqrt(t2)
         return even(t), odd(t) / t
     zero = t2 == 0

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 
-from ._arrays import Array, device, eps, namespace
+from ._arrays import Array, device, eps, host, namespace
 from ._check import nonnegative, one_of, positive, positive_int, real
 from .errors import ArgumentError, BudgetExhaustedError, OracleError
 
@@ -160,7 +160,7 @@ def feasible_first(
     Deb, An efficient constraint handling method for genetic algorithms, Computer Methods in Applied
     Mechanics and Engineering 186 (2000).
     """
-    over_x, over_y = (_host(domain.violation(a)) for a in (x, y))
+    over_x, over_y = (host(domain.violation(a)) for a in (x, y))
     tolerance = math.sqrt(eps(x))
     over_x, over_y = (np.where(v <= tolerance, 0.0, v) for v in (over_x, over_y))
     decided = np.sign(over_x - over_y)
@@ -172,7 +172,7 @@ def feasible_first(
     if open_.any():
         _, xs, ys = _pairs(x, y, point_ndim)
         index = namespace(x).asarray(np.flatnonzero(open_), device=device(x))
-        decided[open_] = _host(ask(*(namespace(x).take(a, index, axis=0) for a in (xs, ys))))
+        decided[open_] = host(ask(*(namespace(x).take(a, index, axis=0) for a in (xs, ys))))
     return _like(x, decided)
 
 
@@ -195,7 +195,7 @@ def from_objective(
     vectorized : bool
         f takes leading axes, ``(..., *point_shape)``, and returns an array of shape ``(...)``.
     cache : bool
-        Remember the values at the points (or arrays of points) of the last three duels, so that an
+        Remember the values at the points (or arrays of points) of the last two duels, so that an
         incumbent that is asked again is not evaluated again: three evaluations an iteration of
         RDNGD in place of four. Points are recognised by their content, so arrays may be reused and
         overwritten; a single torch tensor by its identity and version counter. Turn it off for a
@@ -273,7 +273,6 @@ class _Oracle:
 
 
 _LOWEST = -math.inf
-_REMEMBERED = 6  # the points of the last three duels
 
 
 class _Objective(_Oracle):
@@ -440,9 +439,9 @@ class _Objective(_Oracle):
                 f"{value!r:.80}"
             ) from error
         if not bool(xp.all(finite)):
-            bad = np.flatnonzero(~_host(finite).ravel())
+            bad = np.flatnonzero(~host(finite).ravel())
             raise OracleError(
-                f"the objective returned {float(_host(value).ravel()[bad[0]])} at {bad.size} of "
+                f"the objective returned {float(host(value).ravel()[bad[0]])} at {bad.size} of "
                 f"{math.prod(lead)} points, first at index {_index(int(bad[0]), lead)}"
             )
         return value
@@ -473,7 +472,7 @@ class _Objective(_Oracle):
 
     def _remember(self, x: Array, value: Array) -> None:
         if (points := self._table(x)) is not None:
-            self._arrays = ((points.copy(), _host(value).ravel()), *self._arrays[:3])
+            self._arrays = ((points.copy(), host(value).ravel()), *self._arrays[:3])
 
     def _table(self, x: Array) -> np.ndarray | None:
         """Points as rows of a NumPy array; None where looking them up would not pay."""
@@ -483,7 +482,7 @@ class _Objective(_Oracle):
         if type(x) is not np.ndarray:
             if not hasattr(x, "detach") or x.device.type != "cpu":
                 return None  # on an accelerator each look would wait for what runs there
-            x = _host(x)
+            x = host(x)
         return x.reshape(math.prod(lead), -1)
 
 
@@ -844,7 +843,7 @@ class Repeated(_Wrapper):
         xp = namespace(x)
         counts = np.zeros((math.prod(lead), 3), dtype=int)
         still_open = np.arange(len(counts))
-        like, answer = answer, _host(answer).ravel()
+        like, answer = answer, host(answer).ravel()
         for asked in range(1, self.max_repeats + 1):
             self.duels += still_open.size
             counts[still_open, answer.astype(int) + 1] += 1
@@ -854,7 +853,7 @@ class Repeated(_Wrapper):
                 break
             index = xp.asarray(still_open, device=device(x))
             pairs = xp.take(x, index, axis=0), xp.take(y, index, axis=0)
-            answer = _host(answers(self.oracle, *pairs, point_ndim, executor))
+            answer = host(answers(self.oracle, *pairs, point_ndim, executor))
         self.capped += still_open.size
         ranked = np.sort(counts, axis=1)
         most = np.where(ranked[:, 2] > ranked[:, 1], counts.argmax(axis=1) - 1, 0)
@@ -914,7 +913,7 @@ class Recorded(_Wrapper):
             self.records.append(Record(x_copy, y_copy, answer))
             return answer
         _, xs, ys = _pairs(x_copy, y_copy, max(x.ndim, y.ndim) - answer.ndim)
-        each = _host(answer).ravel().astype(int).tolist()
+        each = host(answer).ravel().astype(int).tolist()
         self.records += [Record(xs[i], ys[i], a) for i, a in enumerate(each)]
         return answer
 
@@ -925,7 +924,7 @@ class Recorded(_Wrapper):
         """
         with Path(path).open("w", encoding="utf-8") as file:
             for x, y, answer in self.records:
-                x, y = _host(x), _host(y)
+                x, y = host(x), host(y)
                 line = {"x": x.tolist(), "y": y.tolist(), "answer": answer, "dtype": str(x.dtype)}
                 file.write(json.dumps(line) + "\n")
 
@@ -1003,14 +1002,6 @@ def _like(x: Array, a: Any) -> Array:
     return namespace(x).asarray(a, dtype=x.dtype, device=device(x))
 
 
-def _host(a: Array) -> np.ndarray:
-    """Return the array as a NumPy array in main memory."""
-    if not hasattr(a, "detach"):
-        return np.asarray(a)
-    a = a.detach().cpu()
-    return (a.float() if str(a.dtype) == "torch.bfloat16" else a).numpy()  # unknown to NumPy
-
-
 def _choose(condition: Any, a: Any, b: Any) -> Any:
     """``a`` where the condition, drawn on the host, holds and ``b`` elsewhere; ``b`` tells kind."""
     if isinstance(b, int):
@@ -1027,7 +1018,7 @@ def _key(x: Array) -> bytes | tuple[int, int] | None:
     """
     try:
         if x.device.type == "cpu":
-            return _host(x).tobytes()
+            return host(x).tobytes()
         return id(x), x._version
     except (AttributeError, RuntimeError):
         return None
@@ -1113,8 +1104,8 @@ def _checked_batch(answer: Any, lead: tuple[int, ...] | None, x: Array) -> Array
     xp = namespace(x)
     right = (answer == 0) | (xp.abs(answer) == 1)
     if not bool(xp.all(right)):
-        bad = np.flatnonzero(~_host(right).ravel())
-        first = float(_host(answer).ravel()[bad[0]])
+        bad = np.flatnonzero(~host(right).ravel())
+        first = float(host(answer).ravel()[bad[0]])
         raise OracleError(
             f"the oracle answered {first} at index {_index(int(bad[0]), shape)} "
             f"({bad.size} of {math.prod(shape)} answers are wrong); {_EXPECTED}"

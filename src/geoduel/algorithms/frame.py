@@ -17,10 +17,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from .._arrays import Array, device, namespace
+from .._arrays import Array, device, host, namespace
 from ..errors import ArgumentError, CutLocusError, MissingOperationError
 from ..manifolds.base import Manifold
-from ..oracle import _host
 
 if TYPE_CHECKING:
     from ..domains import Domain
@@ -165,7 +164,7 @@ def _ask(manifold: Manifold, x: Array, y: Array) -> Generator[tuple[Array, Array
 
 
 def _to_numpy(a: Array) -> np.ndarray:
-    return np.asarray(_host(a), dtype=np.float64)
+    return np.asarray(host(a), dtype=np.float64)
 
 
 def at_least(c: np.ndarray, radius: float) -> np.ndarray:

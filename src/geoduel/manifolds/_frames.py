@@ -12,10 +12,12 @@ from collections.abc import Callable
 
 import numpy as np
 
-from .._arrays import Array, dot, eps, namespace, safe_sqrt
+from .._arrays import Array, dot, eps, namespace, normal, safe_sqrt
 from ..errors import NotOnManifoldError
+from .base import Manifold
 
 __all__ = [
+    "FrameManifold",
     "cosine_series",
     "expm",
     "finite",
@@ -31,6 +33,32 @@ __all__ = [
     "skew_action",
     "small_svd",
 ]
+
+
+class FrameManifold(Manifold):
+    """A manifold whose points are n x p arrays with orthonormal columns."""
+
+    n: int
+    p: int
+
+    def to_manifold(self, a: Array) -> Array:
+        """Orthonormal basis of the column space that is nearest to ``a``, its polar factor.
+
+        Raises
+        ------
+        NotOnManifoldError
+            If the columns are linearly dependent.
+        """
+        return polar(a, self)
+
+    def random_point(
+        self, rng: np.random.Generator, batch: tuple[int, ...] = (), like: Array = None
+    ) -> Array:
+        """Uniform (Haar) frames; for p = n in both components of O(n)."""
+        return polar(normal(rng, (*batch, self.n, self.p), like), self)
+
+    def _point_defect(self, x: Array) -> tuple[str, Array]:
+        return gram_defect(x)
 
 
 def flat(a: Array) -> Array:

@@ -12,24 +12,22 @@ from .._arrays import Array, at_zero, eps, expand, namespace, normal, safe_sqrt
 from .._check import positive_int
 from ..errors import ArgumentError
 from ._frames import (
+    FrameManifold,
     cosine_series,
     finite,
     flat,
     frobenius,
-    gram_defect,
-    polar,
     reflector,
     relative,
     renew,
     small_svd,
 )
-from .base import Manifold
 
 __all__ = ["Grassmann"]
 
 
 @dataclass(frozen=True)
-class Grassmann(Manifold):
+class Grassmann(FrameManifold):
     """Subspaces of dimension p of Rⁿ, given by orthonormal bases.
 
     Point         (n, p), XᵀX = I; X and X Q with Q orthogonal are the same point.
@@ -174,25 +172,6 @@ class Grassmann(Manifold):
 
     def riemannian_gradient(self, x: Array, g: Array) -> Array:
         return self.to_tangent(x, g)
-
-    def to_manifold(self, a: Array) -> Array:
-        """Orthonormal basis of the column space: the nearest one, the polar factor.
-
-        Raises
-        ------
-        NotOnManifoldError
-            If the columns are linearly dependent.
-        """
-        return polar(a, self)
-
-    def random_point(
-        self, rng: np.random.Generator, batch: tuple[int, ...] = (), like: Array = None
-    ) -> Array:
-        """Uniform (Haar) subspaces, in uniform bases."""
-        return polar(normal(rng, (*batch, self.n, self.p), like), self)
-
-    def _point_defect(self, x: Array) -> tuple[str, Array]:
-        return gram_defect(x)
 
     def _tangent_defect(self, x: Array, v: Array) -> tuple[str, Array]:
         return "|xᵀv| / |v|", relative(x.mT @ v, v)

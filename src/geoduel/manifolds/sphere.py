@@ -21,6 +21,7 @@ from .._arrays import (
     namespace,
     normal,
     safe_sqrt,
+    surely,
     where,
 )
 from .._check import positive_shape
@@ -155,8 +156,7 @@ class Sphere(Manifold):
         g = normal(rng, batch + tuple(x.shape), x)
         a, g2 = self._dot(x, g), self._dot(g, g)
         rest = g2 - a * a
-        safe = rest > 0.5 * g2
-        if safe is True or (safe is not False and type(g) is np.ndarray and bool(safe.all())):
+        if surely(rest > 0.5 * g2):
             # |g - a x|² = |g|² - a², without cancellation; so one combination is enough.
             r = 1 / safe_sqrt(rest)
             return combine(r, g, -r * a, x, len(self.shape))

@@ -22,20 +22,18 @@ from .._check import one_of, positive_int
 from ..errors import ArgumentError, CutLocusError
 from ._endpoint import average, combine, coordinates, linearize, shortest, skew, solve, tolerance
 from ._frames import (
+    FrameManifold,
     expm,
     finite,
     flat,
     frobenius,
-    gram_defect,
     identity,
     largest,
-    polar,
     reflector,
     relative,
     renew,
     skew_action,
 )
-from .base import Manifold
 from .rotations import Rotations
 from .sphere import Sphere
 
@@ -43,7 +41,7 @@ __all__ = ["Stiefel"]
 
 
 @dataclass(frozen=True)
-class Stiefel(Manifold):
+class Stiefel(FrameManifold):
     """Orthonormal p-frames in Rⁿ, with the Euclidean or the canonical metric.
 
     Point         (n, p), XᵀX = I.
@@ -263,25 +261,6 @@ class Stiefel(Manifold):
 
     def riemannian_gradient(self, x: Array, g: Array) -> Array:
         return self.to_tangent(x, g) if self.metric == "euclidean" else g - x @ (g.mT @ x)
-
-    def to_manifold(self, a: Array) -> Array:
-        """Nearest frame in the Frobenius norm, the polar factor.
-
-        Raises
-        ------
-        NotOnManifoldError
-            If the columns are linearly dependent.
-        """
-        return polar(a, self)
-
-    def random_point(
-        self, rng: np.random.Generator, batch: tuple[int, ...] = (), like: Array = None
-    ) -> Array:
-        """Uniform (Haar) frames; for p = n in both components of O(n)."""
-        return polar(normal(rng, (*batch, self.n, self.p), like), self)
-
-    def _point_defect(self, x: Array) -> tuple[str, Array]:
-        return gram_defect(x)
 
     def _tangent_defect(self, x: Array, v: Array) -> tuple[str, Array]:
         a = x.mT @ v

@@ -8,11 +8,10 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from .._arrays import Array, device, namespace
+from .._arrays import Array, device, host, namespace
 from .._check import nonnegative, positive, real
 from ..errors import ArgumentError
 from ..manifolds.base import Manifold
-from ..oracle import _host
 
 __all__ = ["DEGREE", "Person", "draw_crowd", "draw_person"]
 
@@ -117,7 +116,7 @@ class Person:
             length = float(self.manifold.dist(self.ideal, x))
         else:
             v = self.manifold.log(self.ideal, x)
-            c = np.asarray(_host(self.manifold.to_coords(self.ideal, v)), dtype=np.float64)
+            c = np.asarray(host(self.manifold.to_coords(self.ideal, v)), dtype=np.float64)
             length = float(np.linalg.norm(self.sensitivity @ c))
         return length**self.power * (20 * DEGREE) ** (1 - self.power)
 

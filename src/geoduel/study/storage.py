@@ -6,16 +6,19 @@ read the log and append to it with nobody in between.
 
 from __future__ import annotations
 
+import sqlite3
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Protocol, cast
 
 from ..errors import ArgumentError, DuplicateStudyError, UnknownStudyError
 from .log import Row
 
-__all__ = ["DeferredStorage", "Log", "MemoryStorage", "Storage", "as_storage"]
+__all__ = ["DeferredStorage", "Log", "MemoryStorage", "Storage", "as_storage", "deferred"]
 
 
 class Log(Protocol):
@@ -196,6 +199,23 @@ class DeferredStorage(Storage):
 
     def save_snapshot(self, name: str, number: int, text: str) -> None:
         self._place.save_snapshot(name, number, text)
+
+
+def deferred(url: str, name: str) -> str | Storage:
+    """Where to keep the study of a name: in an SQLite file at once if it is there already.
+
+    To find that out takes no library.
+    """
+    file = url.removeprefix("sqlite:///")
+    if not Path(file).is_file():
+        return DeferredStorage(url)
+    try:
+        with closing(sqlite3.connect(file)) as db:
+            # The table of `geoduel.study.sql`, in all versions of its schema.
+            found = db.execute("SELECT 1 FROM geoduel_studies WHERE name = ?", (name,)).fetchone()
+    except sqlite3.Error:  # the storage's own words on what is wrong are better
+        return url
+    return DeferredStorage(url) if found is None else url
 
 
 def as_storage(storage: str | Storage | None) -> Storage:

@@ -7,12 +7,11 @@ import io
 import json
 import math
 import os
-import sqlite3
 import sys
 import threading
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing, suppress
+from contextlib import suppress
 from datetime import UTC, datetime
 from importlib import import_module
 from pathlib import Path
@@ -25,7 +24,7 @@ from ..errors import ArgumentError, GeoduelError, PictureError
 from ..manifolds import Rotations
 from ..pictures import open_photo, save_name, save_photo, seascape, shrink, turn
 from ..study import create_study, delete_study
-from ..study.storage import DeferredStorage, Storage
+from ..study.storage import deferred
 from .board import Board, slug
 from .panes import Content, Turned
 from .server import run, web_extra
@@ -82,7 +81,7 @@ class Leveller:
         self._targets: tuple[Path, Path] | None = None
         self._saving: tuple[int, str] | None = None  # answers known then, and how it stands
         name = self.name if path is None else f"{path.name} {_fingerprint(path, method)}"
-        place = None if path is None or storage is None else _place(storage, name)
+        place = None if path is None or storage is None else deferred(storage, name)
         self.study = create_study(
             _PLANE, method, storage=place, study_name=name,
             load_if_exists=True, x0=np.eye(2), rng=int(rng.integers(2**31)),
@@ -312,19 +311,6 @@ def _state() -> str | None:
     except OSError:
         return None
     return f"sqlite:///{folder / 'level.db'}" if os.access(folder, os.W_OK) else None
-
-
-def _place(url: str, name: str) -> str | Storage:
-    """Where the answers about a photo are kept: the database at once if it holds some already."""
-    file = url.removeprefix("sqlite:///")
-    if not Path(file).is_file():
-        return DeferredStorage(url)
-    try:
-        with closing(sqlite3.connect(file)) as db:
-            found = db.execute("SELECT 1 FROM geoduel_studies WHERE name = ?", (name,)).fetchone()
-    except sqlite3.Error:  # the study's own words on what is wrong are better
-        return url
-    return DeferredStorage(url) if found is None else url
 
 
 def _load_database() -> None:

@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from ..._arrays import Array
+from ..._arrays import Array, host
 from ..._check import nonnegative, one_of, positive_int
 from ...errors import ArgumentError, BudgetExhaustedError, OracleError
-from ...oracle import _host, answers
+from ...oracle import answers
 from ._torch import nn, torch
 
 __all__ = ["Judge", "Remote"]
@@ -195,8 +195,8 @@ class Remote:
         return len(self._known)
 
     def __call__(self, a: Array, b: Array, index: Array = None) -> Array:
-        numbers = range(len(a)) if index is None else _host(index).tolist()
-        keys = [_key(i, x, y) for i, x, y in zip(numbers, _host(a), _host(b), strict=True)]
+        numbers = range(len(a)) if index is None else host(index).tolist()
+        keys = [_key(i, x, y) for i, x, y in zip(numbers, host(a), host(b), strict=True)]
         new = list(dict.fromkeys(k for k in keys if k not in self._known))
         first = {k: i for i, k in reversed(list(enumerate(keys)))}
         for start in range(0, len(new), self.batch_size):
