@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from array_api_compat import array_namespace, device, is_numpy_namespace, is_torch_array
@@ -16,6 +16,7 @@ from array_api_compat import array_namespace, device, is_numpy_namespace, is_tor
 __all__ = [
     "Array",
     "at_zero",
+    "blas",
     "combine",
     "combiner",
     "cos_sin",
@@ -30,6 +31,7 @@ __all__ = [
     "normal",
     "safe_sqrt",
     "surely",
+    "vectors",
     "where",
 ]
 
@@ -105,16 +107,16 @@ def combine(a: Array, x: Array, b: Array, y: Array, axes: int) -> Array:
     One pair of NumPy vectors goes to a single BLAS call, a plane rotation: the third of three
     array operations, on a path that runs several times an iteration.
     """
-    if type(a) is float is type(b) and _vectors(x, y) and x.size < SHORT:  # thus one problem
-        return (_rot or _load_blas().rot)(x, y, a, b)[0]
+    if type(a) is float is type(b) and vectors(x, y) and x.size < SHORT:  # thus one problem
+        return blas.rot(x, y, a, b)[0]
     return _combine(a, x, b, y, axes)
 
 
 def combiner(x: Array, y: Array, axes: int) -> Callable[[Array, Array], Array]:
     """Return ``(a, b) -> a x + b y``, see `combine`: what kind x and y are is found out once."""
-    if not (_vectors(x, y) and x.size < SHORT):
+    if not (vectors(x, y) and x.size < SHORT):
         return lambda a, b: _combine(a, x, b, y, axes)
-    rot = _rot or _load_blas().rot
+    rot = blas.rot
 
     def of_vectors(a: Array, b: Array) -> Array:
         if type(a) is float is type(b):
@@ -132,46 +134,44 @@ def _combine(a: Array, x: Array, b: Array, y: Array, axes: int) -> Array:
     return total + other
 
 
-def _vectors(u: Array, v: Array) -> bool:
+def vectors(u: Array, v: Array) -> bool:
     """Whether both are NumPy vectors of doubles, of one length: what BLAS takes as it is."""
     return (
         type(u) is _NDARRAY is type(v)
-        and u.ndim == 1 == v.ndim
         and u.dtype is _FLOAT64 is v.dtype
-        and u.size == v.size
+        and u.ndim == 1
+        and u.shape == v.shape
     )
 
 
 SHORT = 1000  # entries, below which the call costs more than the arithmetic
 
 
-class _Blas(NamedTuple):
-    rot: Any
-    dot: Any
+class _Blas:
+    """BLAS routines for vectors of doubles, loaded when first wanted.
+
+    SciPy's are called in a third of the time of NumPy's functions.
+    """
+
+    def __getattr__(self, name: str) -> Any:
+        from scipy.linalg import get_blas_funcs  # a slow import, for `import geoduel`
+
+        routine = get_blas_funcs(name, dtype=_FLOAT64)
+        setattr(self, name, routine)
+        return routine
 
 
-_rot: Any = None
-_dot: Any = None
-
-
-def _load_blas() -> _Blas:
-    global _rot, _dot
-    from scipy.linalg import get_blas_funcs  # a slow import, for `import geoduel`
-
-    blas = _Blas(*get_blas_funcs(_Blas._fields, dtype=_FLOAT64))
-    _rot, _dot = blas
-    return blas
+blas = _Blas()
 
 
 def dot(u: Array, v: Array) -> Array:
     """Sum of the products over the last axis.
 
     One pair of NumPy vectors gives a Python float, which scales an array twice as fast as a NumPy
-    number does, by BLAS in a third of the time of NumPy's dot; this is where a run on a small
-    problem spends its time.
+    number does; this is where a run on a small problem spends its time.
     """
-    if _vectors(u, v):
-        return (_dot or _load_blas().dot)(u, v)
+    if vectors(u, v):
+        return blas.dot(u, v)
     xp = namespace(u, v)
     # The compatibility layer takes ten times as long for torch's vecdot.
     return np.vecdot(u, v) if xp is np else xp.sum(u * v, axis=-1)

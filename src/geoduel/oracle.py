@@ -328,12 +328,12 @@ class _Objective(_Oracle):
 
     def _both(self, x: Array, y: Array) -> tuple[float, float]:
         """Values at two points, remembered or new."""
-        if type(x) is np.ndarray is type(y):
+        if self._cache and type(x) is np.ndarray is type(y):
             kx, ky, shape = x.tobytes(), y.tobytes(), x.shape
         else:
             kx, ky, shape = _key(x), _key(y), tuple(x.shape)
-        if not self._cache or kx is None or ky is None:
-            return self._evaluate_one(x), self._evaluate_one(y)
+            if not self._cache or kx is None or ky is None:
+                return self._evaluate_one(x), self._evaluate_one(y)
         held, k1, f1, k2, f2, k3, f3, k4, f4 = self._known
         if held != shape:  # the same bytes in another shape are another point
             k1 = k2 = k3 = k4 = None

@@ -65,6 +65,26 @@ def test_exp_wraps_around():
     np.testing.assert_allclose(SPHERE.exp(x, v), x, atol=2e-15)
 
 
+def test_one_pair_of_vectors_goes_the_way_of_a_batch():
+    """Single vectors have their own text, for speed: up to rounding it says the same."""
+    tol = 4e-15  # an angle of 9 rounded to half a unit, twice, and three roundings of the sum
+    x = SPHERE.random_point(RNG(1))
+    for length in (0.0, 1e-9, 0.7, 9.0):
+        v = length * SPHERE.unit_tangent(RNG(2), x)
+        many, times = SPHERE.geodesic(x[None], v[None]), np.array([0.0, 0.5, -1.0, 1.0])
+        expected = many(times)
+        one = SPHERE.geodesic(x, v)
+        np.testing.assert_allclose(one(times), expected, rtol=0, atol=tol)
+        singles = [one(0), one(np.float64(0.5)), one(np.array(-1)), one(1)]
+        np.testing.assert_allclose(singles, expected, rtol=0, atol=tol)
+        np.testing.assert_array_equal(one(0.0), x)
+        pair = [SPHERE.exp(x, v), *SPHERE.exp_pair(x, v)]
+        np.testing.assert_allclose(pair, expected[[3, 3, 2]], rtol=0, atol=tol)
+    speed = SPHERE.random_geodesic(RNG(3), x)
+    assert SPHERE.dist(x, speed(0.4)) == pytest.approx(0.4, rel=1e-14)
+    np.testing.assert_allclose(speed(np.array([0.4, 0.4]))[1], speed(0.4), rtol=0, atol=tol)
+
+
 def test_images_are_points_of_one_sphere():
     flat, images = gd.Sphere(24), gd.Sphere(2, 3, 4)
     x = images.random_point(RNG(0), (5,))

@@ -12,6 +12,7 @@ import numpy as np
 from .._arrays import (
     Array,
     at_zero,
+    blas,
     combine,
     combiner,
     cos_sin,
@@ -22,6 +23,7 @@ from .._arrays import (
     normal,
     safe_sqrt,
     surely,
+    vectors,
     where,
 )
 from .._check import positive_shape
@@ -98,10 +100,22 @@ class Sphere(Manifold):
         return 2 * namespace(x).atan2(minus, plus)
 
     def geodesic(self, x: Array, v: Array) -> Callable[[float | Array], Array]:
+        if vectors(x, v):
+            return self._great_circle(x, v, blas.nrm2(v))
         arc, combined = self._arc(x, v), combiner(x, v, len(self.shape))
         return lambda t: combined(*arc(t))
 
+    def exp(self, x: Array, v: Array) -> Array:
+        if not vectors(x, v):
+            return self.geodesic(x, v)(1.0)
+        c, s = _turn(x, blas.nrm2(v))
+        return blas.rot(x, v, c, s)[0]
+
     def exp_pair(self, x: Array, v: Array) -> tuple[Array, Array]:
+        if vectors(x, v):
+            c, s = _turn(x, blas.nrm2(v))
+            ahead = blas.rot(x, v, c, s)[0]
+            return ahead, blas.axpy(v, ahead.copy(), x.size, -2 * s)
         (c, s), combined = self._arc(x, v)(1.0), combiner(x, v, len(self.shape))
         return combined(c, s), combined(c, -s)
 
@@ -154,6 +168,8 @@ class Sphere(Manifold):
     ) -> Array:
         # The metric is the ambient one, so a projected Gaussian is uniform and needs no basis.
         g = normal(rng, batch + tuple(x.shape), x)
+        if vectors(x, g):
+            return _projected(x, g)
         a, g2 = self._dot(x, g), self._dot(g, g)
         rest = g2 - a * a
         if surely(rest > 0.5 * g2):
@@ -165,8 +181,10 @@ class Sphere(Manifold):
 
     def random_geodesic(self, rng: np.random.Generator, x: Array) -> Callable[..., Array]:
         # u has length 1, which `geodesic` would have to find out.
-        u, renew = self.unit_tangent(rng, x), self._renewal(x)
-        combined = combiner(x, u, len(self.shape))
+        if vectors(x, x):
+            return self._great_circle(x, _projected(x, rng.standard_normal(x.size)), 1.0)
+        u = self.unit_tangent(rng, x)
+        renew, combined = self._renewal(x), combiner(x, u, len(self.shape))
 
         def point(t: float | Array) -> Array:
             c, s = cos_sin(t)
@@ -217,6 +235,22 @@ class Sphere(Manifold):
         """
         return 1.5 - 0.5 * self._dot(x, x)
 
+    def _great_circle(self, x: Array, v: Array, speed: float) -> Callable[[float | Array], Array]:
+        """`geodesic` for one pair of vectors, where a run on one problem spends its time."""
+        renew, rotate = 1.5 - 0.5 * blas.dot(x, x), blas.rot
+
+        def point(t: float | Array) -> Array:
+            if not isinstance(t, float):
+                if np.ndim(t):  # several points of one geodesic
+                    return self.geodesic(x[None], v[None])(t)
+                t = float(t)
+            angle = t * speed
+            if not angle:
+                return x.copy()
+            return rotate(x, v, math.cos(angle) * renew, math.sin(angle) / speed)[0]
+
+        return point
+
     def _arc(self, x: Array, v: Array) -> Callable[[float | Array], tuple[Array, Array]]:
         """Numbers c and s with exp(x, t v) = c x + s v, as a function of t."""
         v2 = self._dot(v, v)
@@ -252,6 +286,28 @@ class Sphere(Manifold):
 
     def __repr__(self) -> str:
         return f"Sphere({', '.join(map(str, self.shape))})"
+
+
+def _projected(x: Array, g: Array) -> Array:
+    """The unit vector along the part of g that is tangent at x, for one pair of vectors.
+
+    Overwrites g.
+    """
+    dot = blas.dot
+    a, g2 = dot(x, g), dot(g, g)
+    rest = g2 - a * a  # |g - a x|²
+    if rest < 0.5 * g2:  # a difference that cancels
+        blas.axpy(x, g, g.size, -a)
+        a, rest = 0.0, dot(g, g)
+    r = 1 / math.sqrt(rest)
+    return blas.axpy(x, blas.scal(r, g), g.size, -r * a)
+
+
+def _turn(x: Array, angle: float) -> tuple[float, float]:
+    """Numbers c and s with exp(x, v) = c x + s v, for one vector v of length ``angle``."""
+    if not angle:
+        return 1.0, 1.0
+    return math.cos(angle) * (1.5 - 0.5 * blas.dot(x, x)), math.sin(angle) / angle
 
 
 def _flat(axes: int, a: Array) -> Array:

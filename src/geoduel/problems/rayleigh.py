@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from .._arrays import Array, dot, expand, namespace
+from .._arrays import Array, blas, expand, namespace
 from .._check import positive_int
 from ..errors import ArgumentError
 from ..manifolds.sphere import Sphere
@@ -56,7 +56,7 @@ class Rayleigh(Problem):
             raise ArgumentError(f"A must be a square matrix, got shape {A.shape}")
         if not np.isfinite(A).all() or abs(A - A.T).max() > 1e-8 * abs(A).max():
             raise ArgumentError("A must be a symmetric matrix of finite numbers")
-        object.__setattr__(self, "A", (A + A.T) / 2)
+        object.__setattr__(self, "A", np.asfortranarray((A + A.T) / 2))  # as BLAS wants it
         object.__setattr__(self, "x0", np.asarray(self.x0, dtype=np.float64))
         self.manifold.check_point(self.x0, "x0")
 
@@ -104,8 +104,8 @@ class Rayleigh(Problem):
         return Constant(self.A)
 
     def objective(self, x: Array) -> Any:
-        if type(x) is np.ndarray and x.ndim == 1 and x.dtype == self.A.dtype:
-            return -0.5 * dot(x, self.A.dot(x))
+        if x.shape == self.x0.shape and x.dtype is self.x0.dtype:  # one point, a NumPy array
+            return blas.dot(x, blas.gemv(-0.5, self.A, x))
         return -0.5 * namespace(x).vecdot(x @ self._matrix.like(x), x)
 
     def gradient(self, x: Array) -> Array:
