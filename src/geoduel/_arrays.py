@@ -40,6 +40,7 @@ Array: TypeAlias = Any
 
 
 _FLOAT64, _NDARRAY = np.dtype(np.float64), np.ndarray
+_KNOWN = (np.ndarray, np.bool)
 _NUMPY = frozenset({np.ndarray, np.float64, np.float32, float})
 
 
@@ -69,7 +70,7 @@ def expand(a: Array, axes: int) -> Array:
     """Append ``axes`` axes of length one, so that numbers scale points; plain floats stay."""
     if isinstance(a, float) or axes == 0 or isinstance(a, int):
         return a
-    return a[(...,) + (None,) * axes]
+    return a[..., None] if axes == 1 else a[(...,) + (None,) * axes]
 
 
 def host(a: Array) -> np.ndarray:
@@ -206,7 +207,7 @@ def surely(condition: Array) -> bool:
     accelerator the question would wait for what runs there.
     """
     return condition is True or (
-        isinstance(condition, np.ndarray | np.bool) and bool(condition.all())
+        isinstance(condition, _KNOWN) and np.count_nonzero(condition) == condition.size
     )
 
 

@@ -123,11 +123,14 @@ class Sphere(Manifold):
         minus, plus = x - y, x + y
         m, p = self._dot(minus, minus), self._dot(plus, plus)
         # Tangential part of y at x, from the nearer of y and -y: no cancellation at either end.
-        near = self._times(m / 2, x) - minus
-        far = plus - self._times(p / 2, x)
-        u = where(expand(m <= p, len(self.shape)), near, far)
+        close = m <= p
+        u = self._times(m / 2, x) - minus
+        if not surely(close):
+            u = where(expand(close, len(self.shape)), u, plus - self._times(p / 2, x))
         sin = self._length(u)
         angle = 2 * _atan2(safe_sqrt(m), safe_sqrt(p))
+        if surely(sin != 0):
+            return self._times(angle / sin, u)
         zero = sin == 0
         scale = where(zero, 1.0, angle / where(zero, 1.0, sin))
         return self._mark_cut_locus(zero & (m > p), self._times(scale, u), x, y)
@@ -255,8 +258,13 @@ class Sphere(Manifold):
         """Numbers c and s with exp(x, t v) = c x + s v, as a function of t."""
         v2 = self._dot(v, v)
         renew = self._renewal(x)
+        moving = surely(v2)
+        speed = safe_sqrt(v2) if moving else v2
 
         def numbers(t: float | Array) -> tuple[Array, Array]:
+            if moving and isinstance(t, float) and t:  # nothing to mask: half the time
+                c, s = cos_sin(speed if t == 1.0 else t * speed)
+                return c * renew, s / speed
             angle2 = t * t * v2
             c, s = cos_sinc(angle2)
             return at_zero(angle2, c, c * renew), s * t  # exp(x, 0) is x to the last bit
