@@ -1,4 +1,4 @@
-"""Checks of plain numbers and words; errors name the argument, its value, what was expected."""
+"""Checks of numbers, words and seeds; errors name the argument, its value, what was expected."""
 
 from __future__ import annotations
 
@@ -6,9 +6,19 @@ import math
 import operator
 from numbers import Real
 
+import numpy as np
+
 from .errors import ArgumentError
 
-__all__ = ["nonnegative", "one_of", "positive", "positive_int", "positive_shape", "real"]
+__all__ = [
+    "as_generator",
+    "nonnegative",
+    "one_of",
+    "positive",
+    "positive_int",
+    "positive_shape",
+    "real",
+]
 
 
 def real(value: object, name: str) -> float:
@@ -55,3 +65,12 @@ def positive_shape(shape: tuple[object, ...], owner: str) -> tuple[int, ...]:
     if not shape:
         raise ArgumentError(f"{owner} needs the shape of a point, e.g. {owner}(3); got no argument")
     return tuple(positive_int(n, f"{owner} shape[{i}]") for i, n in enumerate(shape))
+
+
+def as_generator(rng: object) -> np.random.Generator:
+    """Return the generator, or a new one from a seed; None seeds from the operating system."""
+    if isinstance(rng, np.random.Generator):
+        return rng
+    if rng is None or (isinstance(rng, int | np.integer) and rng >= 0):
+        return np.random.default_rng(rng)
+    raise ArgumentError(f"rng must be an int >= 0, a numpy.random.Generator or None, got {rng!r}")

@@ -5,9 +5,8 @@ from __future__ import annotations
 import math
 import time
 import warnings
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator
 from concurrent.futures import Executor
-from contextlib import contextmanager
 from dataclasses import dataclass, field, fields, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, cast
@@ -15,13 +14,13 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 import numpy as np
 
 from ._arrays import Array, namespace
-from ._check import one_of, positive_int
+from ._check import as_generator, one_of, positive_int
 from ._linalg import stop
+from ._record import RECORDS, progress_bar, round_up, thin
 from .algorithms import METHODS, Method, State
 from .errors import (
     ArgumentError,
     BudgetExhaustedError,
-    MissingExtraError,
     OracleError,
     TiesWarning,
 )
@@ -35,7 +34,6 @@ __all__ = ["Callback", "History", "Progress", "Result", "minimize"]
 
 TIES_WORTH_A_WARNING = 0.05
 TIES_IN_A_ROW = 200
-RECORDS = 1000
 
 
 @dataclass
@@ -230,7 +228,7 @@ def minimize(
     >>> abs(result.x).round(3)
     array([0., 0., 1.])
     """
-    rng = _generator(rng)
+    rng = as_generator(rng)
     for name, limit in {"budget": budget, "iterations": iterations}.items():
         if limit is not None:
             positive_int(limit, name)
@@ -248,7 +246,7 @@ def minimize(
     run = _Run(
         oracle, manifold, chosen, rng, x0, iterations, budget, executor, monitor, callback, ties
     )
-    with _progress_bar(progress, iterations, budget) as run.show:
+    with progress_bar(progress, iterations, budget) as run.show:
         run.loop()
     result = run.result()
     asked = result.duels * run.problems
@@ -288,7 +286,7 @@ class _Run:
         self.iteration = self.duels = self.ties = self.ties_in_a_row = self.rounds = 0
         self.parallel: int | None = getattr(self.method, "parallel", None)
         self.history = History()
-        self.stride = 1 if self.iterations is None else _nice(self.iterations / RECORDS)
+        self.stride = 1 if self.iterations is None else round_up(self.iterations / RECORDS)
         self.stop_reason = "iterations"
         self.on_tie = -1 if self.tie_rule == "paper" else 0  # Q is -1 unless f(x) > f(y)
         self.most_ties = math.inf if self.on_tie else TIES_IN_A_ROW
@@ -379,10 +377,7 @@ class _Run:
         h.seconds.append(time.perf_counter() - self.began)
         if self.monitor is not None:
             h.monitor.append(self.monitor(self.state.best))
-        if len(h.iteration) > 2 * RECORDS:
-            for column in (h.iteration, h.duels, h.seconds, h.monitor):
-                del column[1::2]
-            self.stride *= 2
+        self.stride = thin(h, self.stride)
         if self.show is not None:
             self.show(self.iteration, self.duels)
 
@@ -444,39 +439,3 @@ def _start(
     if domain is not None and not bool(namespace(x0).all(domain.contains(x0))):
         raise ArgumentError(f"x0 is not in the domain {domain}; domain.project(x0) is")
     return x0
-
-
-def _generator(rng: np.random.Generator | int | None) -> np.random.Generator:
-    if isinstance(rng, np.random.Generator):
-        return rng
-    if rng is None or (isinstance(rng, int | np.integer) and rng >= 0):
-        return np.random.default_rng(rng)
-    raise ArgumentError(f"rng must be an int >= 0, a numpy.random.Generator or None, got {rng!r}")
-
-
-def _nice(value: float) -> int:
-    """Smallest of 1, 2, 5, 10, 20, 50, ... at or above the value."""
-    step = 10 ** max(0, math.floor(math.log10(value)))
-    return next(m * step for m in (1, 2, 5, 10) if m * step >= value)
-
-
-@contextmanager
-def _progress_bar(
-    wanted: bool, iterations: int | None, budget: int | None
-) -> Iterator[Callable[[int, int], None] | None]:
-    if not wanted:
-        yield None
-        return
-    try:
-        from rich.console import Console
-        from rich.progress import Progress as Bar
-    except ImportError:
-        raise MissingExtraError("progress=True needs rich: pip install rich") from None
-    with Bar(console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("duels", total=iterations if iterations is not None else budget)
-
-        def show(iteration: int, duels: int) -> None:
-            done = iteration if iterations is not None else duels
-            bar.update(task, completed=done, description=f"{duels:,} duels")
-
-        yield show

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 import numpy as np
 
 from ._arrays import Array, device, eps, host, namespace
-from ._check import nonnegative, one_of, positive, positive_int, real
+from ._check import as_generator, nonnegative, one_of, positive, positive_int, real
 from .errors import ArgumentError, BudgetExhaustedError, OracleError
 
 if TYPE_CHECKING:
@@ -711,7 +711,7 @@ class Noisy(_Wrapper):
         self.scale = positive(scale, "scale")
         self.ties = nonnegative(ties, "ties")
         self.model = model
-        self.rng = np.random.default_rng(rng)
+        self.rng = as_generator(rng)
         if model is None:
             if ties:
                 raise ArgumentError(f"ties={ties!r} needs a model of the noise: give model=")

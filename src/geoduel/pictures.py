@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ._check import positive, positive_int, real
+from ._check import as_generator, positive, positive_int, real
 from .errors import ArgumentError, MissingExtraError, PictureError
 
 if TYPE_CHECKING:
@@ -384,7 +384,7 @@ def seascape(
     (120, 80)
     """
     pil = _pil()
-    rng = np.random.default_rng(rng)
+    rng = as_generator(rng)
     tilt = real(tilt, "tilt")
     if len(size) != 2:
         raise ArgumentError(f"size must be a width and a height, got {size!r}")

@@ -6,14 +6,13 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from .._arrays import Array, expand, namespace
+from .._record import RECORDS
 from ..optimize import History, Result
 
 if TYPE_CHECKING:
     from ..problems.base import Problem
 
 __all__ = ["Record"]
-
-RECORDS = 1000
 
 
 class Record:

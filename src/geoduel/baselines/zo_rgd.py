@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._arrays import Array, device, expand, namespace
-from .._check import positive, positive_int
+from .._check import as_generator, positive, positive_int
 from ..optimize import Result
 from ._record import Record
 
@@ -82,7 +82,7 @@ def zo_rgd(
     positive(smoothing, "smoothing")
     step = 1 / (2 * manifold.dim * problem.smoothness) if step_size is None else step_size
     positive(step, "step_size")
-    rng = np.random.default_rng(rng)
+    rng = as_generator(rng)
 
     x = problem.x0 if x0 is None else x0
     axes = len(manifold.point_shape)

@@ -13,6 +13,7 @@ from collections.abc import Callable
 import numpy as np
 
 from .._arrays import Array, dot, eps, namespace, normal, safe_sqrt
+from .._linalg import svd
 from ..errors import NotOnManifoldError
 from .base import Manifold
 
@@ -31,7 +32,6 @@ __all__ = [
     "relative",
     "renew",
     "skew_action",
-    "small_svd",
 ]
 
 
@@ -116,22 +116,6 @@ def renew(y: Array) -> Array:
     return 1.5 * y - 0.5 * (y @ (y.mT @ y))
 
 
-def small_svd(a: Array) -> tuple[Array, Array, Array]:
-    """Singular value decomposition of square matrices, NaN where they are not finite.
-
-    One NumPy matrix goes to LAPACK without the overhead, which is twice the work.
-    """
-    xp = namespace(a)
-    if xp is np and a.ndim == 2 and a.dtype == np.float64:
-        from scipy.linalg import lapack  # imported here, like all of SciPy: it takes its time
-
-        u, s, vt, info = lapack.dgesdd(a)  # pyright: ignore[reportAttributeAccessIssue]
-        return u, s if info == 0 else math.nan * s, vt
-    a, sound = finite(a)
-    u, s, vt = xp.linalg.svd(a, full_matrices=False)
-    return u, xp.where(sound[..., None], s, math.nan), vt
-
-
 def polar(a: Array, owner: object) -> Array:
     """Nearest orthonormal frame, the polar factor of ``a``.
 
@@ -162,7 +146,7 @@ def reflector(x: Array) -> Callable[[Array], Array]:
     """
     xp = namespace(x)
     p = x.shape[-1]
-    u, s, vt = small_svd(x[..., :p, :])
+    u, s, vt = svd(x[..., :p, :])
     b = xp.concat([x[..., :p, :] + u @ vt, x[..., p:, :]], axis=-2)
     inverse = (vt.mT / (1 + s)[..., None, :]) @ vt
     return lambda v: v - b @ (inverse @ (b.mT @ v))

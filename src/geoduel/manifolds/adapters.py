@@ -12,7 +12,7 @@ import numpy as np
 from array_api_compat import is_torch_array
 
 from .._arrays import Array, eps, expand, namespace
-from .._check import positive_int
+from .._check import as_generator, positive_int
 from ..errors import (
     ArgumentError,
     GeoduelError,
@@ -564,7 +564,7 @@ def to_pymanopt(manifold: Manifold, rng: np.random.Generator | int | None = None
         ) from None
     if not isinstance(manifold, Manifold):
         raise ArgumentError(f"manifold must be a Manifold of geoduel, got {manifold!r:.80}")
-    generator = np.random.default_rng(rng)
+    generator = as_generator(rng)
     base: Any = pymanopt.Manifold
 
     class PymanoptManifold(base):

@@ -10,6 +10,7 @@ import numpy as np
 
 from .._arrays import Array, at_zero, eps, expand, namespace, normal, safe_sqrt
 from .._check import positive_int
+from .._linalg import svd
 from ..errors import ArgumentError
 from ._frames import (
     FrameManifold,
@@ -20,7 +21,6 @@ from ._frames import (
     reflector,
     relative,
     renew,
-    small_svd,
 )
 
 __all__ = ["Grassmann"]
@@ -182,7 +182,7 @@ class Grassmann(FrameManifold):
 
 def _cosines(k: np.ndarray) -> list[float]:
     """Singular values of one small matrix, as plain floats: far quicker than an array of three."""
-    return small_svd(k)[1].tolist()
+    return svd(k)[1].tolist()
 
 
 def _angle_over_sine(k: Array) -> tuple[Array, Array]:
@@ -193,7 +193,7 @@ def _angle_over_sine(k: Array) -> tuple[Array, Array]:
     xp = namespace(k)
     tracked = getattr(k, "requires_grad", False)
     value = k.detach() if tracked else k
-    q, cos, rt = small_svd(value)
+    q, cos, rt = svd(value)
     inside = ~(cos >= 1)  # beyond 1 by rounding, f is 1
     c = xp.where(inside, cos, xp.zeros_like(cos))
     f = xp.where(inside, xp.acos(c) / xp.sqrt((1 - c) * (1 + c)), xp.ones_like(cos))

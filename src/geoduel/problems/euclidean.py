@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from .._arrays import Array, namespace
-from .._check import positive_int, real
+from .._check import as_generator, positive_int, real
 from ..errors import ArgumentError
 from ..manifolds.euclidean import Euclidean
 from .base import Constant, Problem
@@ -53,7 +53,7 @@ class Quadratic(Problem):
         positive_int(n, "n")
         if real(condition, "condition") < 1:
             raise ArgumentError(f"condition must be >= 1, got {condition!r}")
-        rng = np.random.default_rng(rng)
+        rng = as_generator(rng)
         Q, _ = np.linalg.qr(rng.standard_normal((n, n)))
         root = np.sqrt(np.geomspace(1, condition, n))[:, None] * Q.T
         centre = rng.standard_normal(n)
@@ -125,7 +125,7 @@ class Rosenbrock(Problem):
     def random(cls, n: int, rng: np.random.Generator | int | None = None) -> Rosenbrock:
         """Start uniform in the cube [-1/2, 1/2]^n."""
         positive_int(n, "n", least=2)
-        return cls(np.random.default_rng(rng).uniform(-0.5, 0.5, n))
+        return cls(as_generator(rng).uniform(-0.5, 0.5, n))
 
     @cached_property
     def _space(self) -> Euclidean:

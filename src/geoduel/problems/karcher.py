@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from .._arrays import Array, namespace
-from .._check import one_of, positive_int, real
+from .._check import as_generator, one_of, positive_int, real
 from .._linalg import cholesky
 from ..baselines.karcher_mean import karcher_mean, largest_curvature, whiten
 from ..errors import ArgumentError
@@ -94,7 +94,7 @@ class Karcher(Problem):
         eigenvalues, 20 from the toolbox and 79 with log-uniform ones.
         """
         positive_int(m, "m")
-        rng = np.random.default_rng(rng)
+        rng = as_generator(rng)
         return cls(np.array([random_spd(n, condition, eigenvalues, rng) for _ in range(m)]))
 
     @cached_property
@@ -238,7 +238,7 @@ def random_spd(
     if not real(condition, "condition") > 1:
         raise ArgumentError(f"condition must be > 1, got {condition!r}")
     one_of(eigenvalues, "eigenvalues", ("uniform", "log-uniform", "toolbox"))
-    rng = np.random.default_rng(rng)
+    rng = as_generator(rng)
     if eigenvalues == "toolbox":
         W = rng.random((n, n)) - rng.random((n, n))
         values, Q = np.linalg.eigh(W.T @ W)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from .._arrays import Array, blas, expand, namespace
-from .._check import positive_int
+from .._check import as_generator, positive_int
 from ..errors import ArgumentError
 from ..manifolds.sphere import Sphere
 from .base import Constant, Problem
@@ -67,7 +67,7 @@ class Rayleigh(Problem):
         The start is uniform on the sphere.
         """
         positive_int(n, "n", least=2)
-        rng = np.random.default_rng(rng)
+        rng = as_generator(rng)
         B = rng.standard_normal((n, n)) / np.sqrt(n)
         x = rng.standard_normal(n)
         return cls((B + B.T) / 2, x / np.linalg.norm(x))

@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 
+from .._check import as_generator
 from .._version import __version__
 from ..errors import ArgumentError, GeoduelError, PictureError
 from ..manifolds import Rotations
@@ -67,7 +68,7 @@ class Leveller:
         storage: str | None = None,
         rng: np.random.Generator | int | None = None,
     ) -> None:
-        rng = np.random.default_rng(rng)
+        rng = as_generator(rng)
         self.path, self.tilt = path, None
         self.out = out if path is None or out is not None else path.parent
         self.name = "Seascape" if path is None else path.name

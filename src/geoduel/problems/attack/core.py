@@ -10,11 +10,12 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from ..._check import positive, positive_int
+from ..._check import as_generator, positive, positive_int
+from ..._record import progress_bar, thin
 from ...algorithms import Method
 from ...errors import ArgumentError, BudgetExhaustedError, RadiusWarning, TiesWarning
 from ...manifolds import Sphere
-from ...optimize import RECORDS, TIES_WORTH_A_WARNING, _generator, _progress_bar
+from ...optimize import TIES_WORTH_A_WARNING
 from ...oracle import answers
 from ._torch import nn, torch
 from .methods import METHODS, Slopes, Values, named
@@ -252,7 +253,7 @@ def attack(
     >>> bool(((result.images - images).flatten(1).norm(dim=1) < 0.1001).all())  # 0.05 |x| = 0.1
     True
     """
-    rng = _generator(rng)
+    rng = as_generator(rng)
     positive_int(budget, "budget")
     positive_int(batch_size, "batch_size")
     _check_images(images, clip)
@@ -280,7 +281,7 @@ def attack(
             dtype,
         )
     run = _Run(threat, manifold, chosen, rng, judge, own, budget, name, callback)
-    with torch.no_grad(), _evaluating(model), _progress_bar(progress, None, budget) as run.show:
+    with torch.no_grad(), _evaluating(model), progress_bar(progress, None, budget) as run.show:
         if judge is not None and labels is None and targeted is None:
             judge.labels = judge.logits(images, exact=True).argmax(1)
             run.passes += 1
@@ -596,10 +597,7 @@ class _Run:
         h.success.append(float(self.success.float().mean()))
         if self.judge is not None:
             h.score.append(float(self.top.mean()))
-        if len(h.iteration) > 2 * RECORDS:
-            for f in fields(h):
-                del getattr(h, f.name)[1::2]
-            self.stride *= 2
+        self.stride = thin(h, self.stride)
         if self.show is not None:
             self.show(self.iteration, self.spent)
 
