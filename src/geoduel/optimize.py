@@ -174,9 +174,9 @@ def minimize(
         Start; a random point if left out. Leading axes are independent problems, run in lock step
         (the oracle should then be vectorized).
     method : str or method
-        "auto" needs no settings: DuelNewton, or DuelCSA above 300 dimensions and under heavy noise;
-        RDNGD with a cosine step for several problems at once. Others are "duel-newton", "duel-csa",
-        "block", "rdngd", "rrdngd", "rdfw", or an instance such as ``RDNGD(batch=10)``.
+        "auto" needs no settings: DuelNewton, or DuelCSA above 2000 dimensions and where noise is
+        heavy; RDNGD with a cosine step for several problems at once. Others are "duel-newton",
+        "duel-csa", "block", "rdngd", "rrdngd", "rdfw", or an instance such as ``RDNGD(batch=10)``.
     domain : Domain, optional
         Feasible set. "rdngd" and "rrdngd" project on it, "rdfw" asks for its linear minimiser; the
         others duel with the violation first, and only duels of two feasible points are asked.

@@ -32,6 +32,25 @@ def test_the_root_of_the_covariance_is_a_root():
     np.testing.assert_allclose(metric.A @ metric.A.T, metric.C, rtol=1e-12, atol=1e-12)
 
 
+def test_limited_memory_takes_over_without_a_frame():
+    """The point, the recommended one and the expected distance stay."""
+    manifold, rng = gd.Sphere(322), np.random.default_rng(0)
+    goal = manifold.random_point(rng)
+    oracle = gd.Noisy(gd.from_objective(lambda x: -np.vecdot(x, goal)), flip=0.2, rng=0)
+    states = []
+    gd.minimize(
+        oracle, manifold, manifold.random_point(rng), method="duel-newton", budget=1200, rng=0,
+        callback=lambda p: states.append(p.state) and None,
+    )  # fmt: skip
+    before = states[-1]
+    after = DuelCSA.take_over(before)
+    assert after.frame.rotation is None
+    assert isinstance(after.metric, Memory)
+    assert np.array_equal(after.point, before.point)
+    np.testing.assert_allclose(after.frame.at(manifold, after.behind), before.best, atol=1e-14)
+    assert 0.5 < after.uncertainty / before.uncertainty < 2
+
+
 def test_limited_memory_above_300_dimensions():
     """The distance halves, and no array has d² entries."""
     manifold = gd.Sphere(402)

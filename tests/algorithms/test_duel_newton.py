@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import geoduel as gd
-from geoduel.algorithms.duel_newton import fit
+from geoduel.algorithms.duel_newton import NewtonState, fit
 from geoduel.errors import ArgumentError
 
 # Medians of seven runs, seeds 0 to 6; that of the first three may exceed them by 1.3.
@@ -14,6 +14,52 @@ MEDIANS = {"quadratic": 664, "quartic": 311, "karcher": 195, "rotation": 91}
 @pytest.mark.parametrize("name", MEDIANS)
 def test_duels_to_nine_digits(name, measure):
     assert np.median([measure(name, "duel-newton", s) for s in range(3)]) <= 1.3 * MEDIANS[name]
+
+
+def isotropic(d, target, budget, seed=0):
+    """Run on |x|²/2 from a Gaussian start until the target share is left; the last progress."""
+    x0 = np.random.default_rng(seed).standard_normal(d)
+    last = []
+
+    def near(progress):
+        last[:] = [progress]
+        return progress.x @ progress.x <= target * (x0 @ x0)
+
+    oracle = gd.from_objective(lambda x: np.vecdot(x, x), vectorized=True)
+    gd.minimize(oracle, gd.Euclidean(d), x0, budget=budget, rng=seed, callback=near)
+    return last[0]
+
+
+def test_three_hundred_dimensions():
+    """Ten runs to 1e-3 took 1.6 times the bound, (d/2) log2(1e3) duels."""
+    assert isotropic(300, 1e-3, 9000).duels <= 1.3 * 2445
+
+
+@pytest.mark.slow
+def test_a_thousand_dimensions():
+    """1.5 times the bound for 1e-6."""
+    last = isotropic(1000, 1e-6, 40_000)
+    assert isinstance(last.state, NewtonState)
+    assert last.duels <= 1.3 * 15_248
+
+
+def test_duels_of_a_block_share_a_centre_or_two(cases):
+    """The window holds 10 blocks here, of which some explore."""
+    case, sizes = cases["quadratic"](0), []
+    gd.minimize(
+        gd.from_objective(case.objective, vectorized=True), case.manifold, case.x0,
+        method="duel-newton", budget=600, rng=0,
+        callback=lambda p: sizes.append(p.state.window) and None,
+    )  # fmt: skip
+    assert len(sizes[-1].answers) == 100
+    assert 10 <= len(sizes[-1].centres) <= 20
+    assert max(len(w.centres) for w in sizes) > 11
+    assert all(np.array_equal(np.unique(w.about), np.arange(len(w.centres))) for w in sizes)
+
+
+def hessian(w, U):
+    """Dense, from its eigenvalues other than one."""
+    return np.eye(len(U)) + (U * (w - 1)) @ U.T
 
 
 def test_fit_finds_gradient_and_hessian_of_a_quadratic():
@@ -27,22 +73,79 @@ def test_fit_finds_gradient_and_hessian_of_a_quadratic():
     Z = rng.standard_normal((n, d))
     slope = E @ g + np.einsum("ij,ij->i", E @ H, Z)
     s = np.where(rng.random(n) < 0.05 + 0.9 / (1 + np.exp(-1.7 * slope)), 1.0, -1.0)
-    found_g, found_H = fit(E, Z, s, np.ones(n), 1.0, 0.05)
+    found_g, *spectrum = fit(E, Z, np.arange(n), s, np.ones(n), 1.0, 0.05)
     assert abs(found_g - g).max() < 0.2
-    assert abs(found_H - H).max() < 0.2
+    assert abs(hessian(*spectrum) - H).max() < 0.2
+
+
+def newton_steps(E, Z, s, blur, tau, lapse):
+    """What `fit` does, with dense matrices and exact solutions: unknowns g and H's upper half."""
+    d = E.shape[1]
+    rows, columns = np.triu_indices(d)
+    twice = np.where(rows == columns, 1.0, 2.0)  # off-diagonal entries count twice in |H - I|²
+    outer = E[:, :, None] * Z[:, None, :]
+    outer = (outer + outer.swapaxes(1, 2))[:, rows, columns] * (twice / 2)
+    features = np.concatenate([E, outer], axis=1)
+    prior = np.concatenate([np.zeros(d), twice]) / tau**2
+    mean = np.concatenate([np.zeros(d), rows == columns])
+    x = mean.copy()
+    for _ in range(2):
+        right = 1 / (1 + np.exp(-1.7 * s / blur * (features @ x)))
+        likelihood = lapse + (1 - 2 * lapse) * right
+        rise = (1 - 2 * lapse) * right * (1 - right) / likelihood
+        bend = np.maximum(rise * (rise - (1 - 2 * right)), 0) + 1e-3 * rise + 1e-12
+        weight, force = bend * (1.7 / blur) ** 2, 1.7 * rise * s / blur
+        curvature = features.T @ (features * weight[:, None]) + np.diag(prior)
+        x += np.linalg.solve(curvature, features.T @ force - prior * (x - mean))
+    H = np.zeros((d, d))
+    H[rows, columns] = H[columns, rows] = x[d:]
+    return x[:d], H
+
+
+def random_duels(d, n, k):
+    """Duels about k centres in d dimensions, of a quadratic with H near I."""
+    rng = np.random.default_rng(3)
+    E = rng.standard_normal((n, d))
+    E /= np.linalg.norm(E, axis=1)[:, None]
+    Z, about = 0.5 * rng.standard_normal((k, d)), rng.integers(0, k, n)
+    B = rng.standard_normal((d, d)) / np.sqrt(8 * d)
+    slope = E @ rng.standard_normal(d) + np.vecdot(E @ (np.eye(d) + B + B.T), Z[about])
+    return E, Z, about, np.sign(slope), np.full(n, 0.5)
+
+
+@pytest.mark.parametrize("k", [2, 5, 40])
+def test_fit_equals_newton_steps_with_dense_matrices(k):
+    """Up to a hundredth of a step, where the conjugate gradients end."""
+    E, Z, about, s, blur = random_duels(4, 60, k)
+    g, *spectrum = fit(E, Z, about, s, blur, 0.2, 0.05)
+    exact_g, exact_H = newton_steps(E, Z[about], s, blur, 0.2, 0.05)
+    assert np.linalg.norm(g - exact_g) < 0.03 * np.linalg.norm(exact_g)
+    assert np.linalg.norm(hessian(*spectrum) - exact_H) < 0.03 * np.linalg.norm(exact_H - np.eye(4))
+
+
+def test_fit_is_the_same_with_a_centre_for_every_duel():
+    """Three centres have a span of three dimensions, repeated ones are not known to have."""
+    E, Z, about, s, blur = random_duels(12, 100, 3)
+    g, w, U = fit(E, Z, about, s, blur, 0.2, 0.05)
+    same_g, *spectrum = fit(E, Z[about], np.arange(100), s, blur, 0.2, 0.05)
+    assert len(w) == 6
+    assert np.allclose(U.T @ U, np.eye(6), atol=1e-14)
+    assert np.allclose(g, same_g, atol=1e-13)
+    assert np.allclose(hessian(w, U), hessian(*spectrum), atol=1e-13)
 
 
 def test_fit_of_ties_alone_is_the_prior():
-    g, H = fit(np.eye(2), np.ones((2, 2)), np.zeros(2), np.ones(2), 0.1, 0.05)
-    assert not g.any()
-    assert np.array_equal(H, np.eye(2))
+    ties, one = np.zeros(2), np.zeros(2, dtype=int)
+    g, w, _ = fit(np.eye(2), np.ones((1, 2)), one, ties, np.ones(2), 0.1, 0.05)
+    assert abs(g).max() < 1e-15
+    assert np.array_equal(w, np.ones(2))
 
 
 def test_fit_believes_few_of_many_wrong_answers():
     rng = np.random.default_rng(1)
     E = np.tile(np.eye(4), (100, 1))
     s = np.where(rng.random(400) < 0.3, -1.0, 1.0)
-    g, _ = fit(E, np.zeros((400, 4)), s, np.ones(400), 0.1, 0.36)
+    g, *_ = fit(E, np.zeros((1, 4)), np.zeros(400, dtype=int), s, np.ones(400), 0.1, 0.36)
     assert (g > 0).all()
 
 

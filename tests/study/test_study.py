@@ -457,7 +457,7 @@ def test_an_interrupted_replay_is_taken_up_again(error, monkeypatch, nudge):
         for _ in range(9):
             for s in (study, plain):
                 s.tell(s.ask(), "a")
-        name = "geodesic" if part is gd.Sphere else "update"
+        name = "exp" if part is gd.Sphere else "update"
 
         def fail(*args, **options):
             raise error

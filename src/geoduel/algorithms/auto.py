@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Generator
 from dataclasses import dataclass
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, ClassVar, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -16,11 +15,13 @@ from .base import DuelMethod
 from .duel_csa import CSAState, DuelCSA
 from .duel_newton import DuelNewton, NewtonState
 from .first_step import Begin
+from .noise import votes
 from .rdngd import RDNGD
 
 __all__ = ["Auto"]
 
-NEWTON = 300  # most dimensions for DuelNewton: above, a fit costs more than a few ms a duel
+NEWTON = 2000  # most dimensions for DuelNewton: 1.5 ms a duel and 1 GB; both grow as d²
+BOUNDED = 300  # the same in a domain: 2 ms a duel where most are projected; grows as d²
 HAND_OVER = 4.0  # widening of the probes above which DuelCSA goes on
 
 
@@ -61,8 +62,9 @@ class Auto(DuelMethod):
     """The default: `DuelNewton`, and `DuelCSA` where that one does better.
 
         first step by doubling duels
-        d <= 300: blocks of DuelNewton, until the answers need probes four times as long
-        then, and for d > 300: steps of DuelCSA, which starts from the frame and metric learned
+        d <= 2000 (in a domain 300): blocks of DuelNewton, until the answers need probes four
+        times as long
+        then, and for larger d: steps of DuelCSA, which starts from what was learned
         where that has ended: once more from a random point, ``restarts`` times; duels between the
         ends decide
 
@@ -91,6 +93,8 @@ class Auto(DuelMethod):
     """
 
     restarts: int = 0
+
+    version: ClassVar[int] = 2
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -131,7 +135,8 @@ class Auto(DuelMethod):
 
     def _method(self, manifold: Manifold, state: Any) -> Any:
         settings = (self.domain, self.initial_step, self.x_tol, self.parallel, self.min_radius)
-        if manifold.dim > NEWTON or isinstance(state, CSAState):
+        most = NEWTON if self.domain is None else BOUNDED
+        if manifold.dim > most or isinstance(state, CSAState):
             return DuelCSA(*settings)
         return DuelNewton(*settings)
 
@@ -140,9 +145,7 @@ def _beats(
     x: Array, champion: Array, noise: float | None
 ) -> Generator[tuple[Array, Array], Any, bool]:
     """Compare x with the champion; where answers are noisy, as often as makes 19 of 20 right."""
-    p = min(0.45, noise or 0.0)
-    votes = 2 * math.ceil(2.7 * 2 * p * (1 - p) / (1 - 2 * p) ** 2) + 1
     total = 0
-    for _ in range(votes):
+    for _ in range(votes(noise or 0.0)):
         total += yield x, champion
     return total < 0

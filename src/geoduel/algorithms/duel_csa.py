@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Generator
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -191,6 +191,8 @@ class DuelCSA(DuelMethod):
     True
     """
 
+    version: ClassVar[int] = 2
+
     def start(self, manifold: Manifold, x0: Array, rng: np.random.Generator) -> Begin:
         return begin(manifold, x0, self.initial_step, frame=manifold.dim <= FULL)
 
@@ -219,19 +221,24 @@ class DuelCSA(DuelMethod):
 
     @staticmethod
     def take_over(state: NewtonState) -> CSAState:
-        """Go on where DuelNewton stopped, with its metric as covariance of determinant one."""
-        A, d = state.metric, len(state.path)
+        """Go on where DuelNewton stopped, with its metric as covariance of determinant one.
+
+        Limited memory has no frame and begins without a metric.
+        """
+        A, d, frame, behind = state.metric, len(state.path), state.frame, state.behind
         volume = math.exp(float(np.linalg.slogdet(A)[1]) / d)
+        if d > FULL and frame.rotation is not None:
+            frame, behind = frame._replace(rotation=None), frame.rotation @ behind
         return CSAState(
             k=0,
-            frame=state.frame,
+            frame=frame,
             best=state.best,
             sigma=state.scale / math.sqrt(d) * volume,
-            metric=Covariance.of(A @ A.T / volume**2),
+            metric=Covariance.of(A @ A.T / volume**2) if d <= FULL else Memory.empty(d),
             path=np.zeros(d),
             answering=state.answering,
             longest=state.longest,
-            behind=state.behind,
+            behind=behind,
             ties=0.0,
         )
 

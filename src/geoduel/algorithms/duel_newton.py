@@ -5,16 +5,17 @@ from __future__ import annotations
 import math
 from collections.abc import Generator
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from .._arrays import Array
 from ..manifolds.base import Manifold
 from .base import DuelMethod, recommend, stop_reason
+from .face import Face, face_at
 from .first_step import Begin, First, begin, directions, first_step
-from .frame import Frame, at_least, duels, mirrored_duels, reach, within
-from .noise import Noise
+from .frame import Frame, at_least, duels, mirrored_duels, projected_duels, reach, within
+from .noise import Noise, votes
 
 __all__ = ["DuelNewton", "NewtonState", "Window", "fit"]
 
@@ -24,40 +25,67 @@ BLUR = 0.3  # width of the sigmoid of a duel, in probe lengths
 OFF_CENTRE = 6.0  # scatter of the centres of exploring duels, in probe lengths
 OFF_BLUR = 3.0  # their width, in those of centred duels
 EXPLORE = 0.6  # probability of an exploring block, per unit of contradiction
-GAIN = 1.5  # growth of log δ, per unit of contradiction, at most; see `_gain`
+GAIN = 1.2  # growth of log δ, per unit of contradiction, at most; see `_gain`
 CLIP = 0.3  # eigenvalues of H are kept in [CLIP, 1/CLIP]
+SHORT = 0.01  # length of the probes that look for the boundary, in those of duels
 LAPSE = 0.05  # least probability of an answer that has nothing to do with the model
 
 
 class Window(NamedTuple):
-    """The recent duels: s_i tells the sign of the slope along v_i at the centre c_i.
+    """The recent duels, whitened: s_i tells the sign of the slope along e_i at the centre z_i.
 
     Attributes
     ----------
-    directions, centres : ndarray of shape (N, d)
-        v_i (of unit length in the metric of their time) and c_i, relative to the present point, in
-        coordinates of the frame.
+    directions : ndarray of shape (N, d)
+        e_i, of unit length in the metric of their time.
+    centres : ndarray of shape (K, d)
+        The different z_i, relative to the present point: one or two a block, but for domains.
+    about : ndarray of shape (N,)
+        The row of ``centres`` that is z_i.
     answers, blurs : ndarray of shape (N,)
         s_i, and the width of the sigmoid.
     """
 
     directions: np.ndarray
     centres: np.ndarray
+    about: np.ndarray
     answers: np.ndarray
     blurs: np.ndarray
 
-    def append(self, v: np.ndarray, c: np.ndarray, s: np.ndarray, blur: float, n: int) -> Window:
+    def append(
+        self, e: np.ndarray, z: np.ndarray, about: np.ndarray, s: np.ndarray, blur: float, n: int
+    ) -> Window:
         """Add duels and keep the last n."""
+        kept = slice(len(s) - n, None)
+        about = np.concatenate([self.about[kept], len(self.centres) + about])
+        used = np.unique(about)
         return Window(
-            np.concatenate([self.directions, v])[-n:],
-            np.concatenate([self.centres, c])[-n:],
-            np.concatenate([self.answers, s])[-n:],
-            np.concatenate([self.blurs, np.full(len(s), blur)])[-n:],
+            np.concatenate([self.directions[kept], e]),
+            np.concatenate([self.centres, z])[used],
+            np.searchsorted(used, about),
+            np.concatenate([self.answers[kept], s]),
+            np.concatenate([self.blurs[kept], np.full(len(s), blur)]),
         )
 
-    def moved(self, step: np.ndarray) -> Window:
-        """The same duels seen from the next point."""
-        return self._replace(centres=self.centres - step)
+    def moved(self, p: np.ndarray, U: np.ndarray, w: np.ndarray) -> Window:
+        """The same duels seen from the next point, whitened once more by I + U diag(1/w - 1) U'."""
+        return self._replace(
+            directions=_stretched(self.directions, U, w),
+            centres=_stretched(self.centres - p, U, w),
+        )
+
+    def along(self, face: Face, A: np.ndarray) -> Window:
+        """The duels along a face, flattened; those across it say little but where its inside is."""
+        v = self.directions @ A.T
+        flat = face.flatten(v)
+        kept = np.vecdot(flat, flat) > 0.9 * np.vecdot(v, v)
+        return Window(
+            _whiten(A, flat[kept]),
+            _whiten(A, face.flatten(self.centres @ A.T)),
+            self.about[kept],
+            self.answers[kept],
+            self.blurs[kept],
+        )
 
 
 class NewtonState(NamedTuple):
@@ -73,6 +101,7 @@ class NewtonState(NamedTuple):
     answering: Noise
     longest: float  # cap of a widened probe, a geodesic length
     behind: np.ndarray  # mean of the recent points, relative to the present one
+    held: bool = False  # whether the domain keeps the steps back
     stop: str | None = None
 
     @property
@@ -103,7 +132,7 @@ class DuelNewton(DuelMethod):
 
         first step: see `geoduel.algorithms.first_step`
         repeat, in coordinates of a transported frame, whitened by A:
-            e_1..e_d random orthonormal, centres z_i = 0 (or, exploring, orthogonal to e_i)
+            e_1..e_d random orthonormal, centres z_i = 0 (or, exploring, one of two, z_i ⟂ e_i)
             s_i = Q(Exp_x A(z_i + δe_i), Exp_x A(z_i - δe_i));   remember (e_i, z_i, s_i)
             g, H = argmax Σ log[ε + (1-2ε) σ(1.7 s_i e_i'(g + Hz_i)/w_i)] - |H - I|²/(2τ²)
             p = -|H|⁻¹ g;   x = Exp_x(A p), frame transported;   A = A |H|^(-1/2)
@@ -113,14 +142,22 @@ class DuelNewton(DuelMethod):
     the last displacement: it drives the probe length, the freedom τ of H and the exploration, and
     no step needs a duel to be accepted. |H| has the absolute eigenvalues, so that saddles repel.
 
-    The window keeps 5d to 10d answers. A fit costs about 300 d² operations a duel: with all else,
-    0.15 ms for d = 30, 0.2 ms for d = 100 and 3 ms for d = 300. Beyond that see `DuelCSA`.
+    In a domain both points of a duel are projected, and what is remembered is where they were. Once
+    a step has been projected, too, the optimum may lie on the boundary: directions, fit and step
+    then keep to the face the point lies on (`geoduel.algorithms.face`), and a duel or more a block
+    asks whether a step back inside is better.
+
+    The window keeps 5d to 10d answers. A block needs one QR, one LU and some products of d x d
+    matrices; the fit, all answers of a block being about one or two centres, is cheap beside them
+    (`geoduel.algorithms.duel_newton.fit`). With all else but f a duel costs 0.1 ms for d = 30,
+    0.06 ms for d = 100, 0.12 ms for d = 300 and 0.4 ms for d = 1000, and the memory is 0.3 GB for
+    d = 1000; beyond that both grow as d². In a domain a projected duel has a centre of its own;
+    where most are, the fit costs N d² operations, and a duel 0.3 ms for d = 100.
 
     Parameters
     ----------
     domain : Domain, optional
-        Feasible set: an infeasible point loses against a feasible one and against one that
-        violates the set less, without asking; such duels are not counted.
+        Feasible set. Only feasible points are compared.
     initial_step : float, optional
         Geodesic length of the first trial; by default a fifth of the manifold's typical distance.
         A wrong one costs log2 of its error in duels.
@@ -154,6 +191,8 @@ class DuelNewton(DuelMethod):
     True
     """
 
+    version: ClassVar[int] = 2
+
     def start(self, manifold: Manifold, x0: Array, rng: np.random.Generator) -> Begin:
         return begin(manifold, x0, self.initial_step)
 
@@ -168,7 +207,6 @@ class DuelNewton(DuelMethod):
     def _first_state(self, manifold: Manifold, first: First) -> NewtonState:
         d = manifold.dim
         delta = 1.25 * first.length / math.sqrt(d)
-        centres = np.zeros((d, d)) - first.step
         return NewtonState(
             frame=first.frame,
             best=recommend(manifold, first.frame, None, self.domain),
@@ -176,7 +214,13 @@ class DuelNewton(DuelMethod):
             metric=np.eye(d),
             path=first.step,
             contradiction=0.0,
-            window=Window(first.directions, centres, first.answers, np.full(d, BLUR * delta)),
+            window=Window(
+                first.directions,
+                -first.step[None],
+                np.zeros(d, dtype=int),
+                first.answers,
+                np.full(d, BLUR * delta),
+            ),
             answering=Noise(),
             longest=2 * first.length,
             behind=np.zeros(d),
@@ -187,16 +231,28 @@ class DuelNewton(DuelMethod):
     ) -> Generator[tuple[Array, Array], Any, NewtonState]:
         frame, A, delta, kappa = state.frame, state.metric, state.scale, state.contradiction
         d = manifold.dim
+        # On a sphere of radius 1, duels of points at a right angle.
+        farthest = reach(manifold) / 4
+        face = Face.none(d)
+        if self.domain is not None:
+            farthest = min(farthest, self.domain.diameter / 4)
+            if state.held:
+                probes = SHORT * delta * directions(rng, d, d) @ A.T
+                face = face_at(manifold, frame, self.domain, probes)
+        T = face.along(A)
+        n = T.shape[1]  # d inside
 
-        # d duels about the base point, or about centres beside it that tell more of H.
-        e = directions(rng, d, d)
+        # n duels about the base point; or half of them about each of two centres beside it, which
+        # tell more of H where they are orthogonal to the directions asked about them.
+        e = directions(rng, n, n)
+        e = e @ T.T if n < d else e
         exploring = rng.random() < min(0.7, EXPLORE * kappa)
-        z = np.zeros((d, d))
+        z, about = np.zeros((1, d)), np.zeros(n, dtype=int)
         if exploring:
-            z = OFF_CENTRE * delta * rng.standard_normal((d, d))
-            z -= np.sum(z * e, axis=1)[:, None] * e
+            about = np.arange(n) % 2
+            other = about != np.array([[0], [1]])
+            z = OFF_CENTRE * delta * (other * rng.standard_normal(n)) @ e
         v, c = e @ A.T, z @ A.T
-        farthest = reach(manifold) / 4  # on a sphere of radius 1, duels of points at a right angle
         c, probe = within(c, farthest), within(delta * v, farthest)
         noise = state.answering
         if noise.widen > 1:
@@ -204,48 +260,57 @@ class DuelNewton(DuelMethod):
             probe *= np.maximum(1, np.minimum(noise.widen, state.longest / length))[:, None]
             probe = within(probe, farthest)
         probe = at_least(probe, self.min_radius)
-        repeats, noise = noise.due(d)
-        asked = np.r_[np.arange(d), rng.permutation(d)[:repeats]]
-        if exploring:
-            s = yield from duels(manifold, frame, (c + probe)[asked], (c - probe)[asked])
+        repeats, noise = noise.due(n)
+        asked = np.r_[np.arange(n), rng.permutation(n)[:repeats]]
+        told, v, about, probe = e[asked], v[asked], about[asked], probe[asked]
+        back = np.zeros(d)  # step inside that has won
+        if self.domain is not None:
+            across = face.edges[rng.permutation(len(face.edges))[: 1 + (d - n) // 4]]
+            across = across * (delta / np.linalg.norm(_whiten(A, across), axis=1))[:, None]
+            s, told, c, about, back = yield from self._projected_duels(
+                manifold, frame, A, v, c, about, probe, across, min(9, votes(noise.flip_rate))
+            )
+        elif exploring:
+            s = yield from duels(manifold, frame, c[about] + probe, c[about] - probe)
         else:
-            s = yield from mirrored_duels(manifold, frame, probe[asked])
-        noise = noise.see(s[asked[d:]], s[d:])
+            s = yield from mirrored_duels(manifold, frame, probe)
+        noise = noise.see(s[asked[n:]], s[n:])
         blur = BLUR * delta * (OFF_BLUR if exploring else 1.0)
-        window = state.window.append(v[asked], c[asked], s, blur, _memory(d))
+        window = state.window.append(told, _whiten(A, c), about, s, blur, _memory(d))
 
         # Gradient and Hessian that explain the answers, and a saddle-free Newton step.
-        whiten = np.linalg.inv(A)
+        seen = window.along(face, A) if n < d else window
         wrong = noise.flip_rate
-        g, H = fit(
-            window.directions @ whiten.T,
-            window.centres @ whiten.T,
-            window.answers,
-            window.blurs,
-            TAU[0] + TAU[1] * max(0.0, kappa),
+        g, w, U = fit(
+            seen.directions,
+            seen.centres,
+            seen.about,
+            seen.answers,
+            seen.blurs,
+            _freedom(d, kappa),
             min(0.4, max(LAPSE, 1.2 * wrong)),
         )
-        w, U = np.linalg.eigh(H)
         w = np.clip(abs(w), CLIP, 1 / CLIP)
-        p = -(U / w) @ (U.T @ g)
+        p = -_stretched(g, U, 1 / w)
         p *= min(1.0, 3 * delta * math.sqrt(d) / max(1e-300, float(np.linalg.norm(p))))
-        step = within(A @ p, 2 * farthest)
+        step = within(A @ p + back, 2 * farthest)
         frame, _ = frame.move(manifold, step)
         frame, inwards, _ = frame.enter(manifold, self.domain)
+        held = n < d and not back.any()
+        held = held or float(np.linalg.norm(inwards)) > 1e-3 * float(np.linalg.norm(step))
         step = step + inwards
-        p = whiten @ step
-        A = A @ ((U / np.sqrt(w)) @ U.T)
-        root = (U * np.sqrt(w)) @ U.T  # old whitened coordinates to new
+        p = path = _whiten(A, step)
+        root = np.sqrt(w)
+        A = _stretched(A, U, 1 / root)
 
         # Signs that follow the last displacement contradict the model: longer probes, freer fits.
-        cosine = _cosine(-s[:d] @ e, state.path)
-        ties = float(np.mean(s[:d] == 0))
+        cosine = _cosine(-s[:n] @ e, state.path)
+        ties = float(np.mean(s[:n] == 0)) if n else 1.0
         if exploring:
-            path = root @ (state.path + p)
+            path = state.path + p
         else:
-            path = root @ p
             kappa = 0.7 * kappa + 0.3 * cosine
-            delta *= _shrink(d) ** noise.capacity * math.exp(_gain(d, noise) * cosine)
+            delta *= _shrink(d) ** noise.capacity * math.exp(_gain(n, noise) * cosine)
             delta = min(delta, farthest * math.sqrt(d) / float(np.linalg.norm(A)))
 
         forget = noise.capacity  # of an answer: without noise the mean is the base point itself
@@ -255,18 +320,66 @@ class DuelNewton(DuelMethod):
             recommend(manifold, frame, behind, self.domain),
             delta,
             A,
-            path,
+            _stretched(path, U, root),
             kappa,
-            window.moved(step),
+            window.moved(p, U, root),
             noise,
             state.longest,
             behind,
+            held,
         )
-        return new._replace(stop=stop_reason(manifold, new, self.x_tol, ties, abs(probe).max()))
+        longest = float(abs(probe).max()) if n else delta * float(abs(A).max())
+        return new._replace(stop=stop_reason(manifold, new, self.x_tol, ties, longest))
+
+    def _projected_duels(
+        self,
+        manifold: Manifold,
+        frame: Frame,
+        A: np.ndarray,
+        v: np.ndarray,
+        c: np.ndarray,
+        about: np.ndarray,
+        probe: np.ndarray,
+        across: np.ndarray,
+        often: int,
+    ) -> Generator[tuple[Array, Array], Any, tuple[np.ndarray, ...]]:
+        """Duels in a domain, and beside them duels of the base point with steps ``across`` a face.
+
+        Returns the signs; the directions that they tell of, whitened, the centres and which is
+        whose, after projection; and the sum of the steps that won, each asked ``often`` times.
+        """
+        assert self.domain is not None
+        trials = np.repeat(at_least(across, self.min_radius), often, axis=0)
+        s, half, middle = yield from projected_duels(
+            manifold,
+            frame,
+            np.concatenate([c[about] + probe, np.zeros_like(trials)]),
+            np.concatenate([c[about] - probe, trials]),
+            self.domain,
+        )
+        m = len(probe)
+        back = across[s[m:].reshape(-1, often).sum(axis=1) > 0].sum(axis=0)
+        length = np.linalg.norm(probe, axis=1)
+        scale = np.linalg.norm(v, axis=1) / length
+        told = _whiten(A, half[:m] * scale[:, None])
+        # Those that were projected have a centre of their own.
+        own = np.linalg.norm(middle[:m] - c[about], axis=1) > 1e-6 * length
+        about = np.where(own, len(c) - 1 + np.cumsum(own), about)
+        return s[:m], told, np.concatenate([c, middle[:m][own]]), about, back
 
 
 def _cosine(a: np.ndarray, b: np.ndarray) -> float:
     return float(a @ b) / math.sqrt(max(1e-300, float(a @ a) * float(b @ b)))
+
+
+def _whiten(A: np.ndarray, c: np.ndarray) -> np.ndarray:
+    """Coordinates, of shape (..., d), as whitened by A."""
+    return np.linalg.solve(A, c.T).T
+
+
+def _freedom(d: int, kappa: float) -> float:
+    """τ. In high dimension that of the norm of H - I, which is about √d times that of an entry."""
+    return (TAU[0] + TAU[1] * max(0.0, kappa)) * math.sqrt(min(1.0, 100 / d))
 
 
 def _shrink(d: int) -> float:
@@ -290,22 +403,36 @@ def _memory(d: int) -> int:
 
 
 def fit(
-    E: np.ndarray, Z: np.ndarray, s: np.ndarray, blur: np.ndarray, tau: float, lapse: float
-) -> tuple[np.ndarray, np.ndarray]:
+    E: np.ndarray,
+    Z: np.ndarray,
+    about: np.ndarray,
+    s: np.ndarray,
+    blur: np.ndarray,
+    tau: float,
+    lapse: float,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Most probable gradient and Hessian, given duels.
 
     Maximises Σ log[ε + (1-2ε) σ(1.7 s_i e_i'(g + H z_i)/w_i)] - |H - I|²/(2τ²) over vectors g and
     symmetric H: logistic regression with lapses. Two Newton steps with the majorised Hessian of the
     logarithm, each by at most 7 steps of conjugate gradients.
 
-    Centres taken relative to their weighted mean decouple g from H. The preconditioner
-    (M X + X M)/2 + X/τ² with M the weighted mean of z z'/d, inverted in the eigenbasis of M, is
-    exact for blocks of d orthonormal duels about one centre.
+    The answers depend on H only through S = (H - I) Q, with orthonormal columns Q that span the k
+    centres, and the prior then makes H = I + SQ' + QS' - QQ'SQ'. So the unknowns are g and S, and
+    all products cost N d k operations; k is about the number of blocks remembered.
+
+    Centres taken relative to their weighted mean decouple g from S. The preconditioner for H - I is
+    (M X + X M)/2 + X/τ² with M the weighted mean of z z'/d, of which Q is made the eigenbasis: it
+    is exact for blocks of d orthonormal duels about one centre.
 
     Parameters
     ----------
-    E, Z : ndarray of shape (N, d)
-        Directions e_i and centres z_i, whitened.
+    E : ndarray of shape (N, d)
+        Directions e_i, whitened.
+    Z : ndarray of shape (K, d)
+        The different centres, whitened.
+    about : ndarray of shape (N,)
+        The row of Z that is z_i.
     s, blur : ndarray of shape (N,)
         Answers (+1: downhill is -e_i; 0: a tie, which says that the slope is small) and widths w_i.
     tau, lapse : float
@@ -314,60 +441,95 @@ def fit(
     Returns
     -------
     g : ndarray of shape (d,)
-    H : ndarray of shape (d, d)
+    w : ndarray of shape (r,)
+    U : ndarray of shape (d, r)
+        Eigenvalues and orthonormal eigenvectors of H, r <= 2k, beside which H = I:
+        H = I + U diag(w - 1) U'.
 
     Examples
     --------
     >>> import numpy as np
-    >>> E = np.eye(2)
-    >>> g, H = fit(E, np.zeros((2, 2)), np.array([1.0, -1.0]), np.ones(2), 0.1, 0.05)
-    >>> bool(g[0] > 0 > g[1]), bool(np.allclose(H, np.eye(2)))
-    (True, True)
+    >>> E, centre, answers = np.eye(2), np.zeros((1, 2)), np.array([1.0, -1.0])
+    >>> g, w, U = fit(E, centre, np.zeros(2, dtype=int), answers, np.ones(2), 0.1, 0.05)
+    >>> bool(g[0] > 0 > g[1]), w
+    (True, array([1., 1.]))
     """
     d = E.shape[1]
-    identity = np.eye(d)
-    g, H = np.zeros(d), np.eye(d)
-    stiffness = 1 / tau**2
+    if not len(s):
+        return np.zeros(d), np.ones(0), np.zeros((d, 0))
     slope = 1.7 / blur
-    energy = np.einsum("ij,ij->i", E, E) / d
+    energy = np.vecdot(E, E) / d
+    # Slopes are rows of E (G + Q) X', where G is g and S, and X is 1 and the centre's coordinates.
+    Q = np.concatenate([np.zeros((d, 1)), np.linalg.qr(Z.T)[0]], axis=1)
+    X = (Z @ Q)[about]
+    X[:, 0] = 1
+    G = np.zeros_like(Q)
+    stiffness = np.full(Q.shape[1], 1 / tau**2)
+    stiffness[0] = 0
     for _ in range(2):
-        margin = s * slope * (E @ g + np.einsum("ij,ij->i", E @ H, Z))
+        margin = s * slope * np.vecdot(E @ (G + Q), X)
         right = 1 / (1 + np.exp(-np.clip(margin, -40, 40)))
         rise = (1 - 2 * lapse) * right * (1 - right) / (lapse + (1 - 2 * lapse) * right)
         bend = np.maximum(rise * (rise - (1 - 2 * right)), 0) + 1e-3 * rise + 1e-12
         weight, force = bend * slope**2, rise * s * slope
 
-        total = float(np.sum(weight * energy))
-        centre = (weight * energy) @ Z / total
-        Y = Z - centre
-        m, T = np.linalg.eigh((Y * (weight * energy / d)[:, None]).T @ Y)
-        spread = (m[:, None] + m) / 2 + stiffness
+        # Principal axes of the centres, about their mean.
+        mass = weight * energy
+        total = float(np.sum(mass))
+        mean = mass @ X[:, 1:] / total
+        X[:, 1:] -= mean
+        m, V = np.linalg.eigh((X[:, 1:] * (mass / d)[:, None]).T @ X[:, 1:])
+        G[:, 0] += (G + Q)[:, 1:] @ mean
+        for a in (Q, X, G):
+            a[:, 1:] = a[:, 1:] @ V
+        spread = np.concatenate([[total], m]) + 2 * stiffness
+        inside = np.zeros((len(spread), len(spread)))
+        inside[1:, 1:] = 1 / (m[:, None] + spread[1:]) - 1 / spread[1:]
 
-        # Conjugate gradients for the Newton step (xg, XH), in centred unknowns.
-        rg, RH = _gather(E, Y, force)
-        RH -= (H - identity) * stiffness
-        xg, XH = np.zeros(d), np.zeros((d, d))
-        pg, PH = rg / total, T @ ((T.T @ RH @ T) / spread) @ T.T
-        residual = first = float(rg @ pg + np.vdot(RH, PH))
+        # Conjugate gradients for the Newton step.
+        R = E.T @ (X * force[:, None]) - _normal(G, Q) * stiffness
+        P = _precondition(R, Q, spread, inside)
+        residual = first = float(np.vdot(R, P))
         if not first > 0:  # nothing but ties
             break
         for _ in range(7):
-            hg, HH = _gather(E, Y, (E @ pg + np.einsum("ij,ij->i", E @ PH, Y)) * weight)
-            HH += PH * stiffness
-            length = residual / float(pg @ hg + np.vdot(PH, HH))
-            xg, XH = xg + length * pg, XH + length * PH
-            rg, RH = rg - length * hg, RH - length * HH
-            yg, YH = rg / total, T @ ((T.T @ RH @ T) / spread) @ T.T
-            new = float(rg @ yg + np.vdot(RH, YH))
+            T = E.T @ (X * (np.vecdot(E @ P, X) * weight)[:, None]) + _normal(P, Q) * stiffness
+            length = residual / float(np.vdot(P, T))
+            G += length * P
+            R -= length * T
+            T = _precondition(R, Q, spread, inside)
+            new = float(np.vdot(R, T))
             if new < 1e-4 * first:
                 break
-            pg, PH = yg + new / residual * pg, YH + new / residual * PH
+            P = T + new / residual * P
             residual = new
-        g, H = g + xg - XH @ centre, H + XH
-    return g, (H + H.T) / 2
+
+    g = (G + Q) @ (X[0] - Z[about[0]] @ Q)  # at the base point
+    Q, S = Q[:, 1:], G[:, 1:]
+    basis = np.linalg.qr(np.concatenate([Q, S], axis=1))[0]
+    a, b = basis.T @ Q, basis.T @ S
+    w, V = np.linalg.eigh(b @ a.T + a @ (b - a @ (Q.T @ S)).T)
+    return g, 1 + w, basis @ V
 
 
-def _gather(E: np.ndarray, Y: np.ndarray, u: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Σ u_i e_i and the symmetric part of Σ u_i e_i y_i'."""
-    outer = (E * u[:, None]).T @ Y
-    return E.T @ u, (outer + outer.T) / 2
+def _normal(S: np.ndarray, Q: np.ndarray) -> np.ndarray:
+    """Gradient of |SQ' + QS' - QQ'SQ'|²/2 by S, for symmetric Q'S."""
+    return 2 * S - Q @ (Q.T @ S)
+
+
+def _precondition(
+    F: np.ndarray, Q: np.ndarray, spread: np.ndarray, inside: np.ndarray
+) -> np.ndarray:
+    """X Q for the solution X of (M X + X M)/2 + X/τ² = (FQ' + QF')/2, where M Q = Q diag(m).
+
+    What of F is orthogonal to Q is divided by ``spread`` = m + 2/τ², the rest by m_i + m_j + 2/τ².
+    """
+    a = Q.T @ F
+    return F / spread + Q @ (a.T / spread + (a + a.T) * inside)
+
+
+def _stretched(x: np.ndarray, U: np.ndarray, w: np.ndarray) -> np.ndarray:
+    """Rows x times I + U diag(w - 1) U'."""
+    y = ((x @ U) * (w - 1)) @ U.T
+    y += x
+    return y

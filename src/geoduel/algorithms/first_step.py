@@ -75,7 +75,11 @@ def first_step(
     """
     frame, t, d = state.frame, state.length, manifold.dim
     Q = directions(rng, d, d)
-    s = yield from mirrored_duels(manifold, frame, t / math.sqrt(d) * Q)
+    v = t / math.sqrt(d) * Q
+    if domain is None:
+        s = yield from mirrored_duels(manifold, frame, v)
+    else:
+        s = yield from duels(manifold, frame, v, -v, domain)
     if not s.any():
         furthest = min(reach(manifold), 1e6 * manifold.typical_dist)
         return state._replace(length=max(t, min(4 * t, furthest)))

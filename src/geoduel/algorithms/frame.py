@@ -24,7 +24,16 @@ from ..manifolds.base import Manifold
 if TYPE_CHECKING:
     from ..domains import Domain
 
-__all__ = ["Frame", "at_least", "duels", "mirrored_duels", "one_problem", "reach", "within"]
+__all__ = [
+    "Frame",
+    "at_least",
+    "duels",
+    "mirrored_duels",
+    "one_problem",
+    "projected_duels",
+    "reach",
+    "within",
+]
 
 RENEW = 32  # moves between two corrections of the rounding
 NOTHING = np.zeros((0, 0))
@@ -91,13 +100,16 @@ class Frame(NamedTuple):
         if domain is None or bool(domain.contains(self.point)):
             return self, 0.0, along
         try:
-            v = manifold.log(self.point, domain.project(self.point))
+            c = self.coordinates(manifold, domain.project(self.point))
         except CutLocusError:
             return self, 0.0, along
-        c = _to_numpy(manifold.to_coords(self.point, v))
-        c = c if self.rotation is None else c @ self.rotation
         frame, along = self.move(manifold, c, along)
         return frame, c, along
+
+    def coordinates(self, manifold: Manifold, y: Array) -> np.ndarray:
+        """Coordinates of Log_x y, shape (..., d)."""
+        c = _to_numpy(manifold.to_coords(self.point, manifold.log(self.point, y)))
+        return c if self.rotation is None else c @ self.rotation
 
     def _carry(self, manifold: Manifold, v: Array, y: Array, own: np.ndarray) -> np.ndarray:
         """Coordinates in the own basis at y of transported vectors, given those at x."""
@@ -154,7 +166,21 @@ def duels(
     return (yield from _ask(manifold, x, y))
 
 
+def projected_duels(
+    manifold: Manifold, frame: Frame, a: np.ndarray, b: np.ndarray, domain: Domain
+) -> Generator[tuple[Array, Array], Any, tuple[np.ndarray, np.ndarray, np.ndarray]]:
+    """Compare the projections of Exp_x(a_j) and Exp_x(b_j): answers, and where they really were.
+
+    A duel between any two points tells the slope along half their difference, at their middle.
+    """
+    x, y = (frame.at(manifold, c, domain) for c in (a, b))
+    a, b = (frame.coordinates(manifold, p) for p in (x, y))
+    return (yield from _ask(manifold, x, y)), (a - b) / 2, (a + b) / 2
+
+
 def _ask(manifold: Manifold, x: Array, y: Array) -> Generator[tuple[Array, Array], Any, np.ndarray]:
+    if not len(x):
+        return np.zeros(0)
     xp = namespace(x)
     axes = tuple(range(1, 1 + len(manifold.point_shape)))
     differ = xp.any(x != y, axis=axes)

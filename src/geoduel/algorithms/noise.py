@@ -7,9 +7,26 @@ from typing import NamedTuple
 
 import numpy as np
 
-__all__ = ["Noise"]
+__all__ = ["Noise", "votes"]
 
 ALARM = 0.40  # share of re-asked duels with another answer above which probes are widened
+
+
+def votes(p: float) -> int:
+    """Odd number of answers of which the majority is right in 19 of 20 cases.
+
+    Parameters
+    ----------
+    p : float
+        Probability of a wrong answer; above 0.45 it is taken as that.
+
+    Examples
+    --------
+    >>> votes(0.0), votes(0.1), votes(0.2)
+    (1, 3, 7)
+    """
+    p = min(0.45, p)
+    return 2 * math.ceil(2.7 * 2 * p * (1 - p) / (1 - 2 * p) ** 2) + 1
 
 
 class Noise(NamedTuple):
