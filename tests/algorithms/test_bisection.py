@@ -109,7 +109,7 @@ def test_one_who_always_says_left_is_found_out():
     assert found.left > 0.8
     assert found.lapse > 2 * 0.03
     assert found.answers == 12
-    assert state.uncertainty > 10  # nothing was learned of the ideal
+    assert state.uncertainty > 5  # next to nothing was learned of the ideal
 
 
 def test_who_contradicts_themselves_counts_less():
@@ -121,6 +121,51 @@ def test_who_contradicts_themselves_counts_less():
     assert 6 <= state.best[0] <= 14
     seen = METHOD.observers(LINE, state)
     assert seen["careless"].jnd > seen["careful"].jnd
+
+
+@pytest.mark.parametrize("turned", [1, -1])
+def test_recommends_the_middle_of_the_shortest_half(turned):
+    """Most lies evenly from 5 to 10, the rest evenly elsewhere, which does not pull."""
+    grid = np.linspace(-45, 45, 361)
+    p = np.where(abs(grid - 7.5) <= 2.5, 0.6 / 21, 0.4 / 340)[::turned]
+    shortest = 0.5 / 0.6 * 21 * 0.25
+    middle = bisection._middle(grid, p)
+    assert abs(middle - turned * 7.5) <= (21 * 0.25 - shortest) / 2 + 1e-9
+    assert bisection._middle(grid, np.ones(361) / 361) == pytest.approx(0, abs=1e-9)
+    assert bisection._middle(grid, np.eye(361)[100]) == pytest.approx(grid[100])
+
+
+def test_densest_window_by_loops():
+    p = np.random.default_rng(0).random((3, 40))
+    for width in (0, 4, 30):
+        loops = [max(q[max(i - width, 0) : i + width + 1].sum() for i in range(40)) for q in p]
+        assert np.allclose(bisection._densest(p, width), loops)
+
+
+def test_the_region_does_not_lean_on_the_assumed_jnd(monkeypatch):
+    """Weights of the JND other than those of the questions, by brute force."""
+    state = answered(METHOD, LINE, at(0), SOME)
+    monkeypatch.setattr(bisection, "JNDS", (bisection.JNDS[0], bisection.STATED))
+    expected = state.prior * brute_force(SOME, state.grid)
+    expected /= expected.sum()
+    found = bisection._marginal(state, bisection._RATER.stated)
+    assert np.allclose(found, expected, rtol=1e-4, atol=1e-9)
+    away = abs(state.grid - state.best[0])
+    assert found[away <= state.uncertainty + 0.25].sum() >= 0.8
+    assert found[away <= state.uncertainty - 0.25].sum() <= 0.8
+
+
+def test_a_jnd_assumed_too_large_does_not_coarsen_the_result():
+    """Recommended is no window of the assumed JND, but where the belief is densest."""
+    rng = np.random.default_rng(5)
+    method = gd.Bisection(prior_radius=45.0, jnd=5.0)
+    state = method.start(LINE, at(0), rng)
+    for _ in range(14):
+        a, b = method.propose(LINE, state, rng)
+        answer = -1 if abs(a[0] - 17.3) < abs(b[0] - 17.3) else 1
+        state = method.update(LINE, state, a, b, answer, rng)
+    assert abs(state.best[0] - 17.3) < 1
+    assert method.observers(LINE, state)[""].jnd < 5
 
 
 def test_the_grid_is_refined_and_long_runs_find_a_hundredth_of_a_degree():

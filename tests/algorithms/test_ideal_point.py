@@ -191,7 +191,8 @@ def test_posterior_is_that_of_importance_sampling():
     mean = w @ c
     away = np.linalg.norm(c - mean, axis=1)
     order = np.argsort(away)
-    radius = np.interp(0.8, np.cumsum(w[order]), away[order])
+    level = ideal_point._level(w[:100_000].sum())
+    radius = np.interp(level, np.cumsum(w[order]), away[order])
     assert np.linalg.norm(state.best - mean) < 0.4 * radius
     assert state.uncertainty == pytest.approx(radius, rel=0.3)
 
@@ -278,6 +279,27 @@ def test_who_answers_by_coin_counts_less():
     assert (coin.answers, careful.answers) == (30, 16)
     assert coin.jnd > 1.5 * careful.jnd or coin.lapse > 1.5 * careful.lapse
     assert person.error(state.best) < 5 * DEGREE
+
+
+def test_raters_who_do_not_differ_are_taken_for_one():
+    rng = np.random.default_rng(0)
+    method, x0 = gd.IdealPoint(), np.eye(3)[0]
+    person = draw_person(SPHERE, x0, np.random.default_rng(3))
+    state = method.start(SPHERE, x0, rng)
+    for k in range(20):
+        a, b = method.propose(SPHERE, state, rng)
+        answer = person.answer(a, b, 1)
+        state = method.update(SPHERE, state, a, b, answer, rng, left=1, rater=f"{k % 4}")
+    jnd = [seen.jnd for seen in method.observers(SPHERE, state).values()]
+    assert len(jnd) == 4
+    assert max(jnd) < 1.5 * min(jnd)
+
+
+def test_level_of_the_region():
+    """High while people with a metric weigh more, least in doubt, in between if surely alike."""
+    levels = [ideal_point._level(alike) for alike in (0.0, 0.3, 0.55, 1.0)]
+    assert levels[0] == levels[1] > levels[3] > levels[2]
+    assert all(0 < level < 1 for level in levels)
 
 
 def test_ties_teach_the_tie_width():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
@@ -23,12 +23,13 @@ __all__ = ["Bisection", "BisectionState"]
 CELLS = 361  # of the grid
 RATERS = 16  # tables at most; whoever comes later shares the last
 FANTASIES = 8
-MASS = (4, 16)  # between so many answers questions are for the mass of the window, else they inform
+DENSE = (4, 7)  # after so many answers questions are for the densest window, else they inform
 WIDE = 5.0  # half-width of a question, in JND, at least
 TAIL = 30.0  # decay of the prior beyond its radius, per radius
 
 # Grid of what a rater may be like, with prior weights: JND (factor), bias, tie width; lapse, left.
-JNDS = ((0.25, 0.5, 1.0, 2.0, 4.0), (0.22, 0.69, 1.0, 0.69, 0.22))
+JNDS = ((1 / 9, 1 / 3, 1.0, 3.0, 9.0), (0.02, 0.39, 1.0, 0.39, 0.02))
+STATED = (2.0, 1.0, 1.0, 1.0, 1.0)  # weights for the stated region; the first is of all below, too
 BIASES = ((-1.2 * BIAS, 0.0, 1.2 * BIAS), (0.25, 0.5, 0.25))
 TIES = ((0.0, TIE[0], 3 * TIE[0]), (0.6, 0.2, 0.2))
 LAPSES = ((LAPSE[0] / 3, LAPSE[0], 4 * LAPSE[0]), (0.3, 0.45, 0.25))
@@ -79,6 +80,7 @@ class _Grid(NamedTuple):
     lapse: np.ndarray
     left: np.ndarray
     weight: np.ndarray  # (45, 9)
+    stated: np.ndarray  # (45,): times these the weights are those for the stated region
 
 
 def _rater_grid() -> _Grid:
@@ -89,7 +91,8 @@ def _rater_grid() -> _Grid:
 
     (jnd, bias, tie), shape = flat(JNDS, BIASES, TIES)
     (lapse, left), mix = flat(LAPSES, LEFTS)
-    return _Grid(SLOPE / jnd, bias, tie, lapse, left, shape[:, None] * mix)
+    stated = np.interp(jnd, JNDS[0], STATED) / np.interp(jnd, *JNDS)
+    return _Grid(SLOPE / jnd, bias, tie, lapse, left, shape[:, None] * mix, stated)
 
 
 _RATER = _rater_grid()
@@ -105,12 +108,14 @@ class Bisection(QuestionMethod):
     "left" in lapses, side bias and tie width.
 
         p(ideal) = prior(ideal) Π_raters Σ_parameters p(parameters) Π_answers P(answer | ...)
-        ask: m ± h with the m, among quantiles of p, whose answer tells most about the ideal;
+        ask: m ± h with the m, among quantiles of p, whose answer tells most about the ideal, or,
+             for the fifth to the seventh, leaves the densest window of ± one JND;
              h = 5 JND, or what is left to search if that is more
-        recommend: the centre of the densest window of ± one JND, less once that holds all
+        recommend: the middle of the shortest interval that holds half of p
 
     Raters are independent given the ideal, so that one who contradicts themselves gets a flat
-    factor and counts less.
+    factor and counts less. What is asked and recommended leans on the assumed JND. The stated
+    region does not: there p(JND) is about flat, over a factor of nine either way.
 
     Parameters
     ----------
@@ -126,8 +131,8 @@ class Bisection(QuestionMethod):
         Roughly the just-noticeable difference, a geodesic length; a factor 3 does little harm. By
         default a forty-fifth of `prior_radius`.
     prior_radius : float, optional
-        The ideal is expected within this distance of the start, a geodesic length; a twelfth of
-        the belief goes beyond. By default half the manifold's typical distance, 45 degrees.
+        The ideal is expected within this distance of the start, a geodesic length; 3 % of the
+        belief goes beyond. By default half the manifold's typical distance, 45 degrees.
 
     References
     ----------
@@ -148,6 +153,8 @@ class Bisection(QuestionMethod):
 
     jnd: float | None = None
     prior_radius: float | None = None
+
+    version: ClassVar[int] = 2
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -174,14 +181,14 @@ class Bisection(QuestionMethod):
         rng: np.random.Generator,
         pending: Sequence[tuple[Array, Array]] = (),
     ) -> tuple[Array, Array]:
-        radius, jnd = scales(self, manifold)
+        radius, assumed = scales(self, manifold)
         p = _marginal(state)
         possible = np.flatnonzero(p > 1e-7 * p.max())
         keep = slice(possible[0], possible[-1] + 1)
         grid, p = state.grid[keep], p[keep] / p[keep].sum()
         cumulated = np.cumsum(p)
         shape, lapsed = self._average(state, keep)
-        jnd *= float((SLOPE / _RATER.slope) @ (shape @ p) / np.sum(shape @ p))
+        jnd = assumed * float((SLOPE / _RATER.slope) @ (shape @ p) / np.sum(shape @ p))
         spread = np.interp([0.05, 0.95], cumulated, grid)
         half = min(max(WIDE * jnd, float(spread[1] - spread[0])), radius)
         half = max(half, self.min_radius)
@@ -197,16 +204,16 @@ class Bisection(QuestionMethod):
             allowed = _to_numpy(self.domain.contains(self._points(manifold, state.start, around)))
             centres = np.concatenate([centres, around[allowed > 0]])
         a, b = self._ends(manifold, state.start, centres, half)
-        width = self._window(manifold, state)
-        sure = MASS[0] <= sum(state.answers) < MASS[1]
         gain = np.zeros(len(centres))
         for answer in self._predict(manifold, state, a, b, grid, shape, lapsed):
-            if sure:
-                gain += np.mean(_windows(worlds[:, None] * answer, width).max(axis=-1), axis=0)
+            if DENSE[0] <= sum(state.answers) < DENSE[1]:
+                deviation = math.sqrt(max(p @ grid**2 - (p @ grid) ** 2, 0))
+                cells = round(min(assumed, deviation) / (grid[1] - grid[0]))
+                gain += np.mean(_densest(worlds[:, None] * answer, cells), axis=0)
             else:
                 total = worlds @ answer.T  # (worlds, candidates)
                 gain += np.mean(worlds @ _xlogx(answer).T - _xlogx(total), axis=0)
-        j = best_question(manifold, a, b, np.round(gain, 9), scales(self, manifold)[1])
+        j = best_question(manifold, a, b, np.round(gain, 9), assumed)
         return a[j], b[j]
 
     def update(
@@ -337,24 +344,16 @@ class Bisection(QuestionMethod):
             world /= world.sum()
         return worlds
 
-    def _window(self, manifold: Manifold, state: BisectionState) -> int:
-        """Half the width of a window, in cells: one JND, or two deviations if that is less."""
-        _, jnd = scales(self, manifold)
-        p, grid = _marginal(state), state.grid
-        deviation = math.sqrt(max(0.0, float(p @ grid**2 - (p @ grid) ** 2)))
-        cells = round(min(jnd, 2 * deviation) / (grid[1] - grid[0]))
-        return min(max(1, cells), (len(grid) - 1) // 2)
-
     def _concluded(self, manifold: Manifold, state: BisectionState) -> BisectionState:
         p, grid = _marginal(state), state.grid
-        window = _windows(p, self._window(manifold, state)) + 1e-9 * p
-        top = float(np.mean(grid[window >= window.max() * (1 - 1e-9)]))
-        best = self._points(manifold, state.start, np.array([top]))[0]
+        middle = _middle(grid, p)
+        best = self._points(manifold, state.start, np.array([middle]))[0]
         if self.domain is not None:
             best = self.domain.project(best)
-        away = abs(grid - top)
+        away = abs(grid - middle)
         order = np.argsort(away)
-        radius = float(np.interp(0.8, np.cumsum(p[order]), away[order]))
+        held = np.cumsum(_marginal(state, _RATER.stated)[order])
+        radius = float(np.interp(0.8, held, away[order]))
         lapses = [float((_conditional(t) @ p).sum(axis=0) @ _RATER.lapse) / 2 for t in state.tables]
         noise = float(np.average(lapses, weights=np.array(state.answers) + 1e-9))
         stop = "x_tol" if self.x_tol is not None and radius <= self.x_tol else None
@@ -366,12 +365,12 @@ def _fresh(n: int) -> np.ndarray:
     return np.repeat(_RATER.weight[None, :, :, None].astype(np.float32), n, axis=3)
 
 
-def _marginal(state: BisectionState) -> np.ndarray:
-    """Posterior of the ideal on the grid."""
+def _marginal(state: BisectionState, odds: np.ndarray | None = None) -> np.ndarray:
+    """Posterior of the ideal on the grid, with the weights of the 45 shapes times ``odds``."""
+    shapes = state.tables.sum(axis=2, dtype=np.float64)
+    likelihood = shapes.sum(axis=1) if odds is None else odds @ shapes
     with np.errstate(divide="ignore"):
-        logp = np.log(state.prior) + np.log(state.tables.sum(axis=(1, 2), dtype=np.float64)).sum(
-            axis=0
-        )
+        logp = np.log(state.prior) + np.log(likelihood).sum(axis=0)
     p = np.exp(logp - logp.max())
     return p / p.sum()
 
@@ -381,12 +380,24 @@ def _conditional(table: np.ndarray) -> np.ndarray:
     return table / np.maximum(table.sum(axis=(0, 1)), 1e-30)
 
 
-def _windows(p: np.ndarray, width: int) -> np.ndarray:
-    """Mass within ``width`` cells of each cell, along the last axis."""
+def _middle(grid: np.ndarray, p: np.ndarray) -> float:
+    """Middle of the shortest interval that holds half of p; the mean of several as short."""
+    cell = grid[1] - grid[0]
+    edges = np.append(grid, grid[-1] + cell) - cell / 2
+    cumulated = np.append(0.0, np.cumsum(p))
+    below = (np.arange(1000) + 0.5) / 2000  # mass to its left
+    low, high = (np.interp(q, cumulated / cumulated[-1], edges) for q in (below, below + 0.5))
+    shortest = high - low <= np.min(high - low) + 1e-6 * cell
+    return float(np.mean((low + high)[shortest]) / 2)
+
+
+def _densest(p: np.ndarray, width: int) -> np.ndarray:
+    """Most mass within ``width`` cells of a cell, along the last axis."""
     n = p.shape[-1]
     total = np.concatenate([np.zeros((*p.shape[:-1], 1)), np.cumsum(p, axis=-1)], axis=-1)
     i = np.arange(n)
-    return total[..., np.minimum(i + width + 1, n)] - total[..., np.maximum(i - width, 0)]
+    mass = total[..., np.minimum(i + width + 1, n)] - total[..., np.maximum(i - width, 0)]
+    return mass.max(axis=-1)
 
 
 def _xlogx(x: np.ndarray) -> np.ndarray:

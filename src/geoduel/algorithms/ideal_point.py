@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
@@ -24,7 +24,9 @@ __all__ = ["IdealPoint", "IdealPointState", "Population"]
 # Frozen. What they were tuned on, and what had been seen by then: docs/people.md.
 PARTICLES = (200, 300)  # people alike in all directions, people with a metric
 ALIKE = 0.35  # prior probability of the former
-LEVELS = (0.6, 0.92)  # of the particles, in the region said to hold the ideal with 80 %
+# Weights of "alike", and the share of the particles in the region said to hold the ideal with 80 %.
+LEVELS = (0.35, 0.55, 1.0), (0.96, 0.45, 0.85)
+HALF_WIDTH = 16 / 9  # of a question, in radii of the prior
 CANDIDATES = 24
 INFORMATION = 15  # answers asked for information; from then on for accuracy
 ESS = 0.6  # share of effective particles below which they are moved
@@ -92,10 +94,16 @@ class IdealPoint(QuestionMethod):
         reweight; where few particles are left, resample and move them by Hamiltonian steps
         recommend the posterior mean
 
-    The stated region is calibrated: over people drawn from the prior the posterior's own 80 % would
-    be right, but people alike all around would be inside too often, and people with a metric, who
-    are taken for the former at first, too rarely. So the level leans towards 60 % or 92 % with the
-    weights of the populations.
+    Questions are wide. On a flat space the points that seem as good as each other lie on a plane
+    that the metric tilts; on a sphere the less so, the farther the two points are, and at 90
+    degrees to either side not at all.
+
+    `uncertainty` is the radius of a ball about the recommended point that holds the ideal of four
+    people in five. Over people drawn from the prior the posterior's own 80 % would be right, but
+    people alike all around, whose metric is the prior's mean, would be inside too often, and people
+    with another one too rarely. So the level depends on the weights of the populations. Those
+    change slowly, as the questions are about the ideal: it is high while people with a metric weigh
+    more, low where the others do, and 80 % where these are certain.
 
     Parameters
     ----------
@@ -114,7 +122,8 @@ class IdealPoint(QuestionMethod):
         The ideal is expected within this distance of the start, a geodesic length. By default half
         the manifold's typical distance, 45 degrees on spheres.
     half_width : float, optional
-        h, a geodesic length; by default 4/3 of `prior_radius`.
+        h, a geodesic length; by default 16/9 of `prior_radius`, 80 degrees on spheres. Less where
+        people tell little of points far from what they like.
 
     Examples
     --------
@@ -130,6 +139,8 @@ class IdealPoint(QuestionMethod):
     jnd: float | None = None
     prior_radius: float | None = None
     half_width: float | None = None
+
+    version: ClassVar[int] = 2
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -269,7 +280,7 @@ class IdealPoint(QuestionMethod):
     ) -> tuple[Array, Array]:
         """Exp(±h u) about a point of the chart, inside the domain."""
         radius, _ = scales(self, manifold)
-        h = 4 / 3 * radius if self.half_width is None else self.half_width
+        h = HALF_WIDTH * radius if self.half_width is None else self.half_width
         h = max(min(h, 0.9 * reach(manifold)), self.min_radius)
         frame, _ = state.chart.frame.move(manifold, centre)
         frame, _, _ = frame.enter(manifold, self.domain)
@@ -295,14 +306,18 @@ class IdealPoint(QuestionMethod):
         d = manifold.dim
         ideals, _, others, w = _all_particles(state, d)
         alike = float(w[: len(state.populations[0].logw)].sum())
-        level = alike * LEVELS[0] + (1 - alike) * LEVELS[1]
         best = state.chart.frame.at(manifold, state.mean, self.domain)
         away = np.linalg.norm(ideals - state.mean, axis=1)
         order = np.argsort(away)
-        radius = float(np.interp(level, np.cumsum(w[order]), away[order]))
+        radius = float(np.interp(_level(alike), np.cumsum(w[order]), away[order]))
         noise = float(w @ Perception.lapse(others)) / 2
         stop = "x_tol" if self.x_tol is not None and radius <= self.x_tol else None
         return state._replace(best=best, uncertainty=radius, noise=noise, stop=stop)
+
+
+def _level(alike: float) -> float:
+    """Share of the particles in the stated region, given the weight of people alike all around."""
+    return float(np.interp(alike, *LEVELS))
 
 
 def _all_particles(

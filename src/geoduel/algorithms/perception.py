@@ -23,7 +23,8 @@ BLOCK = 40_000  # numbers in an array: larger ones are allocated page by page ea
 WEAK = 1e-3  # least probability of an answer
 TINY = 1e-12
 
-# Grid of what a rater may differ by: JND, lapse, left, bias, tie, in standard units.
+ODD = 0.15  # prior probability that a rater differs from the others
+# Grid of what such a rater may differ by: JND, lapse, left, bias, tie, in standard units.
 OFFSETS = ((-2, -1, 0, 1, 2), (0, 2, 4.5), (-2, 0, 2), (-2, 0, 2), (0,))
 
 
@@ -337,7 +338,10 @@ def rater_offsets(
     p = _answered(by.slope * difference, by, answers)[0]
     logp = np.log(p).reshape(len(grid), len(ideals), m).mean(axis=1)
     whose = answers.rater[:, None] == np.arange(raters)
-    score = logp @ whose - 2 * np.sum(abs(grid), axis=1)[:, None]
+    units = np.sum(abs(grid), axis=1)
+    odd = np.where(units > 0, np.exp(-units), 0.0)
+    share = np.where(units > 0, ODD * odd / odd.sum(), 1 - ODD)
+    score = logp @ whose + np.log(share)[:, None]
     weight = np.exp(score - score.max(axis=0))
     return (weight / weight.sum(axis=0)).T @ grid
 
