@@ -111,7 +111,10 @@ def questions(cell: Cell, seed: int) -> Iterator[tuple[float, float, float]]:
     method = for_people(cell)
     state = method.start(manifold, x0, rng)
 
-    # Raters answer after random delays; each asks for a new question as soon as it is free.
+    # Raters answer after random delays; each asks for a new question as soon as it is free, or one
+    # is answered, if as many are open as are useful at once.
+    most = method.open_at_once(manifold) or len(people)
+    waiting: list[int] = []
     queue: list[tuple[float, int]] = [(0.0, r) for r in range(len(people))]
     held: dict[int, tuple[Any, Any]] = {}
     spent = 0.0
@@ -125,6 +128,12 @@ def questions(cell: Cell, seed: int) -> Iterator[tuple[float, float, float]]:
             state = method.update(manifold, state, a, b, answer, rng, left=left, rater=f"rater {r}")
             spent += time.process_time() - began
             yield people[0].error(state.best) / DEGREE, state.uncertainty / DEGREE, spent
+            for q in waiting:
+                heapq.heappush(queue, (now, q))
+            waiting = []
+        if len(held) == most:
+            waiting.append(r)
+            continue
         began = time.process_time()
         held[r] = method.propose(manifold, state, rng, [held[q] for q in held])
         spent = time.process_time() - began

@@ -145,7 +145,7 @@ def test_batches_go_out_in_parts():
     thread = threading.Thread(target=other)
     thread.start()
     thread.join()
-    assert 590 < caught[0].retry_after <= 600
+    assert 590 < caught[0].retry_after <= 600.01  # times are stored in milliseconds
     assert study.ask() == duels[0]  # who has them gets them again, where there is nothing else
     answer.start()
     answer.join()
@@ -164,6 +164,26 @@ def test_a_lease_ends():
     assert np.array_equal(again.a, first.a)
     assert study.tell(first, "a").rater == "cyd"  # unless tell says who it was
     assert len(study.duels) == 2
+
+
+def test_no_more_questions_than_are_useful_at_once(monkeypatch):
+    """Three on a sphere of two dimensions; one a rater, whatever the others have in store."""
+    study = gd.create_study(SPHERE, "ideal-point", rng=0)
+    store = study.ask(8, rater="ann")
+    assert len(store) == 3
+    one, two = study.ask(rater="bob"), study.ask(rater="cyd")  # each has none yet
+    assert study.ask(rater="ann") == store[0]  # her own again
+    with pytest.raises(errors.NothingToAskError, match="nothing useful") as caught:
+        study.ask(rater="dan")
+    assert 50 < caught.value.retry_after <= 60.01
+    for duel in (*store, one):
+        study.tell(duel, "a")
+    assert study.ask(rater="dan").id not in {duel.id for duel in (*store, one, two)}
+    study.ask(rater="eve")
+    monkeypatch.setattr(time, "time", lambda now=time.time: now() + 61)  # three are late
+    assert len(study.ask(8, rater="fay")) == 3
+    patient = gd.create_study(SPHERE, gd.IdealPoint(parallel=8), rng=0)
+    assert len(patient.ask(100)) == 8
 
 
 def test_questions_of_a_process_that_ended_are_free(monkeypatch):

@@ -177,7 +177,13 @@ class QuestionMethod(DuelMethod):
     ----------
     domain, initial_step, x_tol
         As in `geoduel.algorithms.base.DuelMethod`.
+    parallel : int, optional
+        Most questions open at once; by default `open_at_once` has a say.
     """
+
+    def open_at_once(self, manifold: Manifold) -> int | None:
+        """How many open questions are useful at once; None for any number."""
+        return self.parallel
 
     @abstractmethod
     def propose(

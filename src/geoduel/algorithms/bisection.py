@@ -121,8 +121,11 @@ class Bisection(QuestionMethod):
     ----------
     domain : Domain, optional
         Feasible set, for the questions and the recommendation.
-    initial_step, parallel : None
-        Not used: `prior_radius` takes the place of the one, and open questions that of the other.
+    initial_step : None
+        Not used: `prior_radius` takes its place.
+    parallel : int, optional
+        Most questions open at once, where several people answer: by default one more than there
+        are dimensions, as more would be asked too blindly.
     x_tol : float, optional
         Stop once the 80 % region is smaller than this geodesic length.
     min_radius : float
@@ -173,6 +176,10 @@ class Bisection(QuestionMethod):
         tables = _fresh(len(grid))
         state = BisectionState(x0, grid, prior, tables, ("",), (0,), x0, math.inf, LAPSE[0] / 2)
         return self._concluded(manifold, state)
+
+    def open_at_once(self, manifold: Manifold) -> int | None:
+        """One more than there are dimensions, or what ``parallel`` says."""
+        return self.parallel or manifold.dim + 1
 
     def propose(
         self,

@@ -188,6 +188,11 @@ class Player(ABC):
                 self.history[:200] = self.history[:200:2]
         self.checkpoints.append(self.checkpoint())
 
+    @property
+    def open_at_once(self) -> int | None:
+        """How many open questions are useful at once; None for any number."""
+        return None
+
     def points(self, entry: Entry) -> tuple[np.ndarray, np.ndarray]:
         """The pair of an entry, as arrays."""
         return np.array(entry.a, self.dtype), np.array(entry.b, self.dtype)
@@ -196,6 +201,10 @@ class Player(ABC):
 @dataclass
 class QuestionPlayer(Player):
     """Plays a `QuestionMethod`. Event k has its own generator, default_rng([seed, k])."""
+
+    @property
+    def open_at_once(self) -> int | None:
+        return self.method.open_at_once(self.manifold)
 
     def give(self, entry: Entry, given: Given) -> None:
         if given.answer == "skip":

@@ -49,6 +49,7 @@ __all__ = ["FORMAT", "Study"]
 FORMAT = 1  # of settings, events and exports
 COSTLY = 0.5  # seconds of replay that are worth a snapshot
 APART = 5  # duels between a question and its repeat, at least
+LATE = 60.0  # seconds after which an open question does not hold others back
 
 
 class Study:
@@ -187,7 +188,9 @@ class Study:
         Raises
         ------
         NothingToAskError
-            If all questions are out and held by others; ``retry_after`` says for how long.
+            If all questions are out and held by others, or as many as are useful at once
+            (`geoduel.algorithms.base.QuestionMethod.open_at_once`); ``retry_after`` says for how
+            long, unless one is answered before.
         StudyFinishedError
             If there are no more questions.
         StorageError
@@ -244,6 +247,7 @@ class Study:
             left = {"a": "b", "b": "a", None: "a"}[entry.left]
             pose(a=entry.a, b=entry.b, role="repeat", left=left, of=entry.id)
             wanted -= 1
+        wanted = min(wanted, self._room(mine, now))
         if not enough() and wanted > 0:
             questions = self._player.questions(book, book.number + len(events) + 1, rater)
             while not enough() and wanted > 0 and (question := next(questions, None)) is not None:
@@ -252,6 +256,18 @@ class Study:
         if not events and not held and not (held := [e.id for e in mine][:n]):
             raise self._nothing(now)
         return held, events
+
+    def _room(self, mine: list[Entry], now: float) -> float:
+        """How many new questions are useful, given those that are out.
+
+        Whoever holds none counts those who hold some, not all that they hold: nobody is kept
+        waiting by questions that others have in store.
+        """
+        most = self._player.open_at_once
+        if most is None:
+            return math.inf
+        out = [e.rater or e.holder for e in self._book.open.values() if now - e.held_since < LATE]
+        return most - len(out if mine else set(out))
 
     def _details(self, question: Question, number: int) -> Event:
         """What the event of a new question says of it."""
@@ -312,10 +328,13 @@ class Study:
                 f"study {self.name!r} asks no more: {reason}; recommend() is the result", reason
             )
         since = [e.held_since for e in self._book.open.values()]
-        wait = max(0.0, min(since, default=now) + self.settings["lease"] - now)
+        held_back = self._player.open_at_once is not None
+        lease = min(LATE, self.settings["lease"]) if held_back else self.settings["lease"]
+        wait = max(0.0, min(since, default=now) + lease - now)
         return NothingToAskError(
-            f"study {self.name!r}: all {len(since)} open questions are out, and nothing can be "
-            f"asked before one is answered; the first may be asked again in {wait:.0f} s",
+            f"study {self.name!r}: all {len(since)} open questions are out, and nothing "
+            f"{'useful ' if held_back else ''}can be asked before one is answered, or for "
+            f"{wait:.0f} s",
             wait,
         )
 
