@@ -111,8 +111,8 @@ def questions(cell: Cell, seed: int) -> Iterator[tuple[float, float, float]]:
     method = for_people(cell)
     state = method.start(manifold, x0, rng)
 
-    # Raters answer after random delays; each asks for a new question as soon as it is free, or one
-    # is answered, if as many are open as are useful at once.
+    # Raters answer after random delays. Who is free gets a new question, but no more are open than
+    # are useful at once, as from `Study.ask` of several.
     most = method.open_at_once(manifold) or len(people)
     waiting: list[int] = []
     queue: list[tuple[float, int]] = [(0.0, r) for r in range(len(people))]

@@ -124,8 +124,8 @@ class Bisection(QuestionMethod):
     initial_step : None
         Not used: `prior_radius` takes its place.
     parallel : int, optional
-        Most questions open at once, where several people answer: by default one more than there
-        are dimensions, as more would be asked too blindly.
+        Most questions open at once, where one program asks for several people: by default one more
+        than there are dimensions, as more would be asked too blindly.
     x_tol : float, optional
         Stop once the 80 % region is smaller than this geodesic length.
     min_radius : float

@@ -176,7 +176,8 @@ class Study:
         Parameters
         ----------
         n : int
-            Most questions to return; they can be answered in any order.
+            Most questions to return; they can be answered in any order. Fewer, if no more are
+            useful at once: see `geoduel.algorithms.base.QuestionMethod.open_at_once`.
         rater : str, optional
             Who will answer. Named raters are told apart in `progress`.
 
@@ -188,9 +189,7 @@ class Study:
         Raises
         ------
         NothingToAskError
-            If all questions are out and held by others, or as many as are useful at once
-            (`geoduel.algorithms.base.QuestionMethod.open_at_once`); ``retry_after`` says for how
-            long, unless one is answered before.
+            If all questions are out and held by others; ``retry_after`` says for how long.
         StudyFinishedError
             If there are no more questions.
         StorageError
@@ -247,7 +246,7 @@ class Study:
             left = {"a": "b", "b": "a", None: "a"}[entry.left]
             pose(a=entry.a, b=entry.b, role="repeat", left=left, of=entry.id)
             wanted -= 1
-        wanted = min(wanted, self._room(mine, now))
+        wanted = min(wanted, self._room(mine, now)) if n > 1 else wanted
         if not enough() and wanted > 0:
             questions = self._player.questions(book, book.number + len(events) + 1, rater)
             while not enough() and wanted > 0 and (question := next(questions, None)) is not None:
@@ -258,16 +257,15 @@ class Study:
         return held, events
 
     def _room(self, mine: list[Entry], now: float) -> float:
-        """How many new questions are useful, given those that are out.
+        """How many new questions are useful for someone who wants several, given those out.
 
-        Whoever holds none counts those who hold some, not all that they hold: nobody is kept
-        waiting by questions that others have in store.
+        Whoever holds none gets one in any case: raters are not kept waiting for each other.
         """
         most = self._player.open_at_once
         if most is None:
             return math.inf
-        out = [e.rater or e.holder for e in self._book.open.values() if now - e.held_since < LATE]
-        return most - len(out if mine else set(out))
+        out = sum(now - entry.held_since < LATE for entry in self._book.open.values())
+        return max(most - out, 0 if mine else 1)
 
     def _details(self, question: Question, number: int) -> Event:
         """What the event of a new question says of it."""
@@ -328,13 +326,10 @@ class Study:
                 f"study {self.name!r} asks no more: {reason}; recommend() is the result", reason
             )
         since = [e.held_since for e in self._book.open.values()]
-        held_back = self._player.open_at_once is not None
-        lease = min(LATE, self.settings["lease"]) if held_back else self.settings["lease"]
-        wait = max(0.0, min(since, default=now) + lease - now)
+        wait = max(0.0, min(since, default=now) + self.settings["lease"] - now)
         return NothingToAskError(
-            f"study {self.name!r}: all {len(since)} open questions are out, and nothing "
-            f"{'useful ' if held_back else ''}can be asked before one is answered, or for "
-            f"{wait:.0f} s",
+            f"study {self.name!r}: all {len(since)} open questions are out, and nothing can be "
+            f"asked before one is answered; the first may be asked again in {wait:.0f} s",
             wait,
         )
 

@@ -155,7 +155,7 @@ export function mount(root, server, options = {}) {
     facts(reply.progress);
     if (reply.state === "wait") {
       state("waiting");
-      waiter = setTimeout(next, 1000 * Math.min(3, Math.max(0.3, reply.retry_after ?? 1)));
+      waiter = setTimeout(next, 1000 * Math.min(10, Math.max(0.3, reply.retry_after ?? 1)));
     } else if (reply.state === "finished") {
       await done(await call("finish"), reply.reason);
     } else {
