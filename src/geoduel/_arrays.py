@@ -7,7 +7,6 @@ helpers answer a plain float without building arrays around it.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -18,7 +17,6 @@ __all__ = [
     "at_zero",
     "blas",
     "combine",
-    "combiner",
     "cos_sin",
     "cos_sinc",
     "cosh_sinhc",
@@ -111,20 +109,6 @@ def combine(a: Array, x: Array, b: Array, y: Array, axes: int) -> Array:
     if type(a) is float is type(b) and vectors(x, y) and x.size < SHORT:  # thus one problem
         return blas.rot(x, y, a, b)[0]
     return _combine(a, x, b, y, axes)
-
-
-def combiner(x: Array, y: Array, axes: int) -> Callable[[Array, Array], Array]:
-    """Return ``(a, b) -> a x + b y``, see `combine`: what kind x and y are is found out once."""
-    if not (vectors(x, y) and x.size < SHORT):
-        return lambda a, b: _combine(a, x, b, y, axes)
-    rot = blas.rot
-
-    def of_vectors(a: Array, b: Array) -> Array:
-        if type(a) is float is type(b):
-            return rot(x, y, a, b)[0]
-        return _combine(a, x, b, y, axes)
-
-    return of_vectors
 
 
 def _combine(a: Array, x: Array, b: Array, y: Array, axes: int) -> Array:

@@ -14,7 +14,6 @@ from .._arrays import (
     at_zero,
     blas,
     combine,
-    combiner,
     cos_sin,
     cos_sinc,
     dot,
@@ -102,8 +101,8 @@ class Sphere(Manifold):
     def geodesic(self, x: Array, v: Array) -> Callable[[float | Array], Array]:
         if vectors(x, v):
             return self._great_circle(x, v, blas.nrm2(v))
-        arc, combined = self._arc(x, v), combiner(x, v, len(self.shape))
-        return lambda t: combined(*arc(t))
+        arc = self._arc(x, v)
+        return lambda t: self._combined(arc(t), x, v)
 
     def exp(self, x: Array, v: Array) -> Array:
         if not vectors(x, v):
@@ -116,8 +115,8 @@ class Sphere(Manifold):
             c, s = _turn(x, blas.nrm2(v))
             ahead = blas.rot(x, v, c, s)[0]
             return ahead, blas.axpy(v, ahead.copy(), x.size, -2 * s)
-        (c, s), combined = self._arc(x, v)(1.0), combiner(x, v, len(self.shape))
-        return combined(c, s), combined(c, -s)
+        c, s = self._arc(x, v)(1.0)
+        return self._combined((c, s), x, v), self._combined((c, -s), x, v)
 
     def log(self, x: Array, y: Array) -> Array:
         minus, plus = x - y, x + y
@@ -178,7 +177,7 @@ class Sphere(Manifold):
         if surely(rest > 0.5 * g2):
             # |g - a x|² = |g|² - a², without cancellation; so one combination is enough.
             r = 1 / safe_sqrt(rest)
-            return combine(r, g, -r * a, x, len(self.shape))
+            return self._combined((r, -r * a), g, x)
         u = g - self._times(a, x)
         return u / expand(safe_sqrt(self._dot(u, u)), len(self.shape))
 
@@ -187,11 +186,11 @@ class Sphere(Manifold):
         if vectors(x, x):
             return self._great_circle(x, _projected(x, rng.standard_normal(x.size)), 1.0)
         u = self.unit_tangent(rng, x)
-        renew, combined = self._renewal(x), combiner(x, u, len(self.shape))
+        renew = self._renewal(x)
 
         def point(t: float | Array) -> Array:
             c, s = cos_sin(t)
-            return combined(at_zero(t, c, c * renew), s)
+            return self._combined((at_zero(t, c, c * renew), s), x, u)
 
         return point
 
@@ -279,6 +278,9 @@ class Sphere(Manifold):
 
     def _times(self, a: Array, u: Array) -> Array:
         return expand(a, len(self.shape)) * u
+
+    def _combined(self, by: tuple[Array, Array], x: Array, v: Array) -> Array:
+        return combine(by[0], x, by[1], v, len(self.shape))
 
     def _divide(self, u: Array, a: Array) -> Array:
         return u / expand(a, len(self.shape))
