@@ -1,6 +1,6 @@
 """How many duels to 3, 6 and 9 digits: the default method beside others.
 
-    python benchmarks/duels.py [--quick | --study | --bounded] [--only NAME ...]
+    python benchmarks/duels.py [--quick | --study | --bounded | --flips] [--only NAME ...]
                                [--methods NAME ...] [--seeds 10]
 
 A duel is one comparison; a digit is a factor 10 of the gap f - f*. A duel tells at most one bit and
@@ -10,7 +10,8 @@ gap (infinite if it never does), the multiple of the bound and the range at nine
 
 Seeds start at 60. The default's constants were tuned on other seeds, in part of the same classes;
 docs/methods.md says which was seen when. ``--bounded``: problems with a domain, most with the
-optimum on its boundary. pycma and nevergrad
+optimum on its boundary. ``--flips``: every fifth answer is wrong; the share of the gap that is left
+after so many duels, by the default and by DuelCSA. pycma and nevergrad
 run where they are installed, in normal coordinates at the start; pycma ranks λ points a generation,
 counted as λ log2 λ duels; nevergrad's (1+1) strategy compares one point with the incumbent.
 """
@@ -255,11 +256,36 @@ def report(name: str, runs: dict[str, Any], seeds: range) -> None:
         )
 
 
+def flips(seeds: range, after: tuple[int, ...] = (3000, 5000)) -> None:
+    """Print what 20 % wrong answers leave of the gap of quadratics, d = 30 and condition 100."""
+    for method in ("auto", "duel-csa"):
+        left = []
+        for seed in seeds:
+            problem = Quadratic.random(30, 1e2, seed)
+            shares: list[float] = []
+
+            def note(p: gd.Progress, problem: Problem = problem, shares: Any = shares) -> None:
+                if len(shares) < len(after) and p.duels >= after[len(shares)]:
+                    shares.append(float(problem.gap(p.x) / problem.gap(problem.x0)))
+
+            gd.minimize(
+                gd.Noisy(problem.oracle(), flip=0.2, rng=seed), problem.manifold, problem.x0,
+                method=method, budget=after[-1] + 60, rng=seed, callback=note,
+            )  # fmt: skip
+            left.append(shares)
+        middle, worst = np.median(left, axis=0), np.max(left, axis=0)
+        cells = (
+            f"{n}: {m:.1e}, worst {w:.1e}" for n, m, w in zip(after, middle, worst, strict=True)
+        )
+        print(f"20 % flips, {method:9s}  median after " + "   ".join(cells), flush=True)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="three problems, three seeds")
     parser.add_argument("--study", action="store_true", help="quadratics of dimension 2 to 1000")
     parser.add_argument("--bounded", action="store_true", help="problems with a domain")
+    parser.add_argument("--flips", action="store_true", help="every fifth answer wrong")
     parser.add_argument("--only", nargs="+", choices=[*PROBLEMS, *STUDY, *BOUNDED], metavar="NAME")
     parser.add_argument("--methods", nargs="+", metavar="NAME")
     parser.add_argument("--seeds", type=int, default=10, help="seeds a problem, from 60")
@@ -268,6 +294,8 @@ def main() -> None:
     names = args.only or (QUICK if args.quick else chosen)
     count = min(args.seeds, 3) if args.quick else args.seeds
     print(describe_machine())
+    if args.flips:
+        return flips(range(FIRST_SEED, FIRST_SEED + count))
     for name in names:
         report(name, methods(args.methods), range(FIRST_SEED, FIRST_SEED + count))
 
