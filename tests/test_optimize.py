@@ -213,6 +213,16 @@ def test_settings_may_come_as_an_instance():
             ArgumentError,
             "x0 is not in the domain",
         ),
+        (
+            {"method": gd.RDFW(domain=gd.Ball(SPHERE, np.array([0.0, 0.0, 1.0]), 0.1))},
+            ArgumentError,
+            "x0 is not in the domain",
+        ),
+        (
+            {"domain": gd.Box(np.zeros(5), np.ones(5))},
+            ArgumentError,
+            r"domain Box.* in Euclidean\(5\), .* expected \(3,\) for Sphere\(3\)",
+        ),
     ],
 )
 def test_bad_input_is_named(options, error, words):

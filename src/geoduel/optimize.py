@@ -238,7 +238,7 @@ def minimize(
     if not isinstance(manifold, Manifold):
         raise ArgumentError(f"manifold must be a Manifold such as Sphere(3), got {manifold!r:.80}")
     chosen = _method(method, domain, options)
-    x0 = _start(manifold, x0, domain, rng)
+    x0 = _start(manifold, x0, getattr(chosen, "domain", None), rng)
     chosen, iterations = chosen.plan(manifold, x0, iterations=iterations, budget=budget)
     if iterations is None and budget is None:
         raise ArgumentError("give iterations= or budget=: a run needs a limit")
@@ -431,6 +431,11 @@ def _method(method: str | Method, domain: Domain | None, options: dict[str, Any]
 def _start(
     manifold: Manifold, x0: Array | None, domain: Domain | None, rng: np.random.Generator
 ) -> Array:
+    if domain is not None and domain.manifold.point_shape != manifold.point_shape:
+        raise ArgumentError(
+            f"domain {domain} is a set in {domain.manifold}, with points of shape "
+            f"{domain.manifold.point_shape}; expected {manifold.point_shape} for {manifold}"
+        )
     if x0 is None:
         x0 = manifold.random_point(rng)
         return x0 if domain is None else domain.project(x0)
