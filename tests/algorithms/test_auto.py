@@ -37,6 +37,18 @@ def test_isotropic_duels_do_not_grow_faster_than_the_bound(d, cases):
 
 
 @pytest.mark.parametrize("method", METHODS)
+def test_geodesics_that_end_are_not_followed_too_far(method):
+    """From a covariance whose eigenvalues are a hundredth and a fiftieth of those wanted."""
+    manifold, wanted = gd.SPD(2, metric="bures-wasserstein"), np.array([[4.0, 1.0], [1.0, 2.0]])
+    for kind in (manifold, gd.Product(gd.Euclidean(1), manifold)):
+        goal = wanted if kind is manifold else kind.join(np.ones(1), wanted)
+        x0 = wanted / 50 if kind is manifold else kind.join(np.zeros(1), wanted / 50)
+        oracle = gd.from_objective(lambda x, kind=kind, goal=goal: kind.dist(x, goal))
+        result = gd.minimize(oracle, kind, x0, method=method, budget=250, rng=0)
+        assert kind.dist(result.x, goal) < 0.02 * kind.dist(x0, goal)
+
+
+@pytest.mark.parametrize("method", METHODS)
 def test_the_same_seed_gives_the_same_run(method, bowl):
     oracle, manifold, x0, _ = bowl
     a, b, c = (

@@ -96,6 +96,23 @@ def test_join_broadcasts_leading_axes():
     np.testing.assert_array_equal(poses.split(x)[0], np.stack([np.eye(3)] * 2))
 
 
+def test_geodesics_of_a_product_end_with_the_first_of_the_factors():
+    cone = SPD(2, metric="bures-wasserstein")
+    both = Product(Euclidean(2), cone, cone, weights=[1.0, 4.0, 1.0])
+    x, v = np.diag([4.0, 9.0]), np.diag([-1.0, 0.0])  # exp ends at t = 8
+    end = both.extent(
+        both.join(np.zeros(2), x, x), both.join(np.ones(2), v, np.stack([0 * v, 2 * v]))
+    )
+    np.testing.assert_allclose(end, [8.0, 4.0], rtol=1e-15)
+    pair = Power(cone, 2)
+    assert pair.extent(np.stack([x, x]), np.stack([v, -2 * v])) == pytest.approx(4.0, rel=1e-15)
+    assert pair.extent(np.stack([x, x]), np.zeros((2, 2, 2))) == math.inf
+    assert not both.complete
+    assert not pair.complete
+    assert MIXED.complete
+    assert MIXED.extent(*np.zeros((2, 11))) == math.inf
+
+
 def test_numbers_of_a_product():
     assert MIXED.dim == 2 + 4 + 2 + 1
     assert MIXED.point_shape == (3 + 4 + 3 + 1,)

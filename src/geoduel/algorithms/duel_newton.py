@@ -14,7 +14,7 @@ from ..manifolds.base import Manifold
 from .base import DuelMethod, recommend, stop_reason
 from .face import Face, face_at
 from .first_step import Begin, First, begin, directions, first_step
-from .frame import Frame, at_least, duels, mirrored_duels, projected_duels, reach, within
+from .frame import Frame, at_least, duels, mirrored_duels, projected_duels, reach
 from .noise import Noise, votes
 
 __all__ = ["DuelNewton", "NewtonState", "Window", "fit"]
@@ -253,12 +253,12 @@ class DuelNewton(DuelMethod):
             other = about != np.array([[0], [1]])
             z = OFF_CENTRE * delta * (other * rng.standard_normal(n)) @ e
         v, c = e @ A.T, z @ A.T
-        c, probe = within(c, farthest), within(delta * v, farthest)
+        c, probe = (frame.within(manifold, a, farthest, 0.25) for a in (c, delta * v))
         noise = state.answering
         if noise.widen > 1:
             length = np.linalg.norm(probe, axis=1)
             probe *= np.maximum(1, np.minimum(noise.widen, state.longest / length))[:, None]
-            probe = within(probe, farthest)
+            probe = frame.within(manifold, probe, farthest, 0.25)
         probe = at_least(probe, self.min_radius)
         repeats, noise = noise.due(n)
         asked = np.r_[np.arange(n), rng.permutation(n)[:repeats]]
@@ -293,7 +293,7 @@ class DuelNewton(DuelMethod):
         w = np.clip(abs(w), CLIP, 1 / CLIP)
         p = -_stretched(g, U, 1 / w)
         p *= min(1.0, 3 * delta * math.sqrt(d) / max(1e-300, float(np.linalg.norm(p))))
-        step = within(A @ p + back, 2 * farthest)
+        step = frame.within(manifold, A @ p + back, 2 * farthest, 0.5)
         frame, _ = frame.move(manifold, step)
         frame, inwards, _ = frame.enter(manifold, self.domain)
         held = n < d and not back.any()

@@ -62,8 +62,20 @@ class Frame(NamedTuple):
 
     def tangent(self, manifold: Manifold, c: np.ndarray) -> Array:
         """Tangent vectors with coordinates ``c`` of shape (..., d), shortened to the `reach`."""
-        c = within(c, reach(manifold))
-        return self._vectors(manifold, c if self.rotation is None else c @ self.rotation.T)
+        return self._vectors(manifold, self._own(self.within(manifold, c, reach(manifold))))
+
+    def within(
+        self, manifold: Manifold, c: np.ndarray, radius: float, share: float = 0.9
+    ) -> np.ndarray:
+        """Coordinates shortened to a length, and to a share of the time their geodesics exist.
+
+        Sums of vectors within two shares are within the sum of the shares.
+        """
+        c = within(c, radius)
+        if manifold.complete:
+            return c
+        times = share * host(manifold.extent(self.point, self._vectors(manifold, self._own(c))))
+        return c * np.minimum(1, times)[..., None]
 
     def at(self, manifold: Manifold, c: np.ndarray, domain: Domain | None = None) -> Array:
         """Points Exp_x(Σ c_i E_i), projected on the domain, shape (..., *point_shape)."""
@@ -121,6 +133,10 @@ class Frame(NamedTuple):
         except (CutLocusError, MissingOperationError):
             return own
         return moved if np.isfinite(moved).all() else own
+
+    def _own(self, c: np.ndarray) -> np.ndarray:
+        """Coordinates in the manifold's own basis."""
+        return c if self.rotation is None else c @ self.rotation.T
 
     def _vectors(self, manifold: Manifold, own: np.ndarray) -> Array:
         x = self.point

@@ -52,6 +52,7 @@ class Metric(Protocol):
     def inner(self, x: Array, u: Array, v: Array) -> Array: ...
     def dist_from(self, x: Array) -> Callable[[Array], Array]: ...
     def geodesic(self, x: Array, v: Array) -> Callable[[float | Array], Array]: ...
+    def extent(self, x: Array, v: Array) -> Array: ...
     def log(self, x: Array, y: Array) -> Array: ...
     def transport(self, x: Array, y: Array, v: Array) -> Array: ...
     def transport_along(self, x: Array, v: Array, w: Array) -> Array: ...
@@ -60,7 +61,12 @@ class Metric(Protocol):
     def gradient(self, x: Array, g: Array) -> Array: ...
 
 
-class AffineInvariant:
+class _Complete:
+    def extent(self, x: Array, v: Array) -> Array:
+        return math.inf
+
+
+class AffineInvariant(_Complete):
     """<U, V>_X = tr(X⁻¹ U X⁻¹ V), the metric that every congruence X -> G X Gᵀ preserves.
 
     With X = L Lᵀ and everything seen from X (W = L⁻¹ V L⁻ᵀ, B = L⁻¹ Y L⁻ᵀ):
@@ -194,7 +200,7 @@ def _log_matrix(e: Array, logs: Array, vectors: Array) -> Array:
     )
 
 
-class LogEuclidean:
+class LogEuclidean(_Complete):
     """<U, V>_X = tr(D log_X[U] D log_X[V]): the logarithm is an isometry onto a flat space.
 
     With S = log X and H = D log_X[V]:
@@ -301,6 +307,11 @@ class BuresWasserstein:
             return self._mark_outside(least, y)
 
         return point
+
+    def extent(self, x: Array, v: Array) -> Array:
+        xp, values = namespace(x, v), eigvalsh(stop(_lyapunov(x)(v)))
+        most = xp.max(abs(values), axis=-1)
+        return xp.where(most > 0, 1 / xp.where(most > 0, most, xp.ones_like(most)), math.inf)
 
     def log(self, x: Array, y: Array) -> Array:
         ax = _TransportMap(x, y).minus_identity() @ x

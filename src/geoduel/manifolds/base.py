@@ -38,6 +38,8 @@ class Manifold(ABC):
         Largest r such that `exp` at any point is one-to-one on the open ball of radius r.
     typical_dist : float
         Length scale of the manifold, from which methods choose their first step.
+    complete : bool
+        Whether all geodesics go on for ever; where they do not, see `extent`.
     """
 
     @property
@@ -64,6 +66,11 @@ class Manifold(ABC):
     @abstractmethod
     def typical_dist(self) -> float:
         """Length scale from which methods choose their first step, a geodesic length."""
+
+    @property
+    def complete(self) -> bool:
+        """Whether all geodesics go on for ever."""
+        return True
 
     # -- metric ----------------------------------------------------------------------------------
 
@@ -101,6 +108,13 @@ class Manifold(ABC):
         """``exp(x, v)`` and ``exp(x, -v)``, the two points of a duel."""
         point = self.geodesic(x, v)
         return point(1.0), point(-1.0)
+
+    def extent(self, x: Array, v: Array) -> Array:
+        """Time t up to which ``exp(x, t v)`` and ``exp(x, -t v)`` exist, shape ``(...)``.
+
+        Infinite on complete manifolds.
+        """
+        return math.inf
 
     @abstractmethod
     def log(self, x: Array, y: Array) -> Array:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, reduce
 from itertools import accumulate, pairwise
 from typing import Any
 
@@ -121,6 +121,10 @@ class Product(Manifold):
         pairs = zip(self.factors, self.weights, strict=True)
         return math.hypot(*(math.sqrt(w) * m.typical_dist for m, w in pairs))
 
+    @property
+    def complete(self) -> bool:
+        return all(m.complete for m in self.factors)
+
     # -- parts -----------------------------------------------------------------------------------
 
     def split(self, x: Array) -> tuple[Array, ...]:
@@ -180,6 +184,11 @@ class Product(Manifold):
     def geodesic(self, x: Array, v: Array) -> Callable[[float | Array], Array]:
         paths = self._each("geodesic", x, v)
         return lambda t: self.join(*(path(t) for path in paths))
+
+    def extent(self, x: Array, v: Array) -> Array:
+        parts = zip(self.factors, self.split(x), self.split(v), strict=True)
+        ends = [m.extent(xi, vi) for m, xi, vi in parts if not m.complete]
+        return reduce(namespace(x).minimum, ends) if ends else math.inf
 
     def log(self, x: Array, y: Array) -> Array:
         v = self.join(*self._each("log", x, y))
@@ -309,6 +318,10 @@ class Power(Manifold):
     def typical_dist(self) -> float:
         return math.sqrt(self.k) * self.manifold.typical_dist
 
+    @property
+    def complete(self) -> bool:
+        return self.manifold.complete
+
     def inner(self, x: Array, u: Array, v: Array) -> Array:
         return _sum(self.manifold.inner(x, u, v))
 
@@ -318,6 +331,9 @@ class Power(Manifold):
     def geodesic(self, x: Array, v: Array) -> Callable[[float | Array], Array]:
         path = self.manifold.geodesic(x, v)
         return lambda t: path(expand(t, 1))
+
+    def extent(self, x: Array, v: Array) -> Array:
+        return math.inf if self.complete else _least(self.manifold.extent(x, v))
 
     def log(self, x: Array, y: Array) -> Array:
         return self._whole(self.manifold.log(x, y), x, y)
@@ -389,6 +405,10 @@ def _concat(parts: list[Array]) -> Array:
         lead = np.broadcast_shapes(*(tuple(part.shape[:-1]) for part in parts))
         parts = [xp.broadcast_to(part, (*lead, part.shape[-1])) for part in parts]
     return xp.concat(parts, axis=-1)
+
+
+def _least(a: Array) -> Array:
+    return namespace(a).min(a, axis=-1)
 
 
 def _sum(a: Array) -> Array:

@@ -127,6 +127,13 @@ class SPD(Manifold):
     def geodesic(self, x: Array, v: Array) -> Callable[[float | Array], Array]:
         return self._metric.geodesic(x, v)
 
+    @property
+    def complete(self) -> bool:
+        return self.metric != "bures-wasserstein"
+
+    def extent(self, x: Array, v: Array) -> Array:
+        return self._metric.extent(x, v)
+
     def log(self, x: Array, y: Array) -> Array:
         return self._metric.log(x, y)
 
