@@ -1,19 +1,20 @@
 """How many duels to 3, 6 and 9 digits: the default method beside others.
 
-    python benchmarks/duels.py [--quick | --study | --bounded | --flips] [--only NAME ...]
-                               [--methods NAME ...] [--first-seed 60] [--seeds 10]
+    python benchmarks/duels.py [--quick | --study | --bounded | --elsewhere | --flips]
+                               [--only NAME ...] [--methods NAME ...]
+                               [--first-seed 60] [--seeds 10]
 
 A duel is one comparison; a digit is a factor 10 of the gap f - f*. A duel tells at most one bit and
 the level sets shrink with volume, so (d/2) log2(1/ratio) duels are the least there can be: the
 bound. Reported per cell: the median over seeds of the duels until the recommended point has the
 gap (infinite if it never does), the multiple of the bound and the range at nine digits.
 
-The default's constants were tuned on other seeds, in part of the same classes;
-docs/methods.md says which was seen when. ``--bounded``: problems with a domain, most with the
-optimum on its boundary. ``--flips``: every fifth answer is wrong; the share of the gap that is left
-after so many duels, by the default and by DuelCSA. pycma and nevergrad
-run where they are installed, in normal coordinates at the start; pycma ranks λ points a generation,
-counted as λ log2 λ duels; nevergrad's (1+1) strategy compares one point with the incumbent.
+The default's constants were tuned on other seeds, in part of the same classes; docs/methods.md says
+which was seen when. ``--bounded``: problems with a domain, most with the optimum on its boundary.
+``--elsewhere``: the other manifolds. ``--flips``: every fifth answer is wrong; the share of the gap
+that is left after so many duels, by the default and by DuelCSA. pycma and nevergrad run where they
+are installed, in normal coordinates at the start; pycma ranks λ points a generation, counted as
+λ log2 λ duels; nevergrad's (1+1) strategy compares one point with the incumbent.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from functools import cached_property
 from importlib.util import find_spec
 from typing import Any
 
+from _elsewhere import ELSEWHERE
 from _timing import describe_machine
 
 import numpy as np
@@ -143,6 +145,7 @@ BOUNDED: dict[str, tuple[Callable[[int], Any], int]] = {
     "karcher-5-interval": (lambda s: BoundedKarcher.random(5, rng=s), 5_000),
     "karcher-10-interval": (lambda s: BoundedKarcher.random(10, rng=s), 10_000),
 }
+ALL: dict[str, tuple[Callable[[int], Any], int]] = PROBLEMS | STUDY | BOUNDED | ELSEWHERE
 QUICK = ("quadratic-30-1e0", "quadratic-30-1e2", "karcher-5")
 METHODS = ("auto", "duel-newton", "duel-csa", "block", "rdngd")
 
@@ -271,7 +274,7 @@ def methods(names: list[str] | None) -> dict[str, Callable[[Problem, int, int], 
 
 
 def report(name: str, runs: dict[str, Any], seeds: range) -> None:
-    make, budget = (PROBLEMS | STUDY | BOUNDED)[name]
+    make, budget = ALL[name]
     problems = [make(s) for s in seeds]
     d = problems[0].manifold.dim
     bound = d / 2 * math.log2(1 / RATIOS[-1])
@@ -323,13 +326,15 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="three problems, three seeds")
     parser.add_argument("--study", action="store_true", help="quadratics of dimension 2 to 1000")
     parser.add_argument("--bounded", action="store_true", help="problems with a domain")
+    parser.add_argument("--elsewhere", action="store_true", help="the other manifolds")
     parser.add_argument("--flips", action="store_true", help="every fifth answer wrong")
-    parser.add_argument("--only", nargs="+", choices=[*PROBLEMS, *STUDY, *BOUNDED], metavar="NAME")
+    parser.add_argument("--only", nargs="+", choices=[*ALL], metavar="NAME")
     parser.add_argument("--methods", nargs="+", metavar="NAME")
     parser.add_argument("--first-seed", type=int, default=FIRST_SEED)
     parser.add_argument("--seeds", type=int, default=10, help="seeds a problem")
     args = parser.parse_args()
     chosen = STUDY if args.study else BOUNDED if args.bounded else PROBLEMS
+    chosen = ELSEWHERE if args.elsewhere else chosen
     names = args.only or (QUICK if args.quick else chosen)
     count = min(args.seeds, 3) if args.quick else args.seeds
     seeds = range(args.first_seed, args.first_seed + count)
