@@ -110,7 +110,9 @@ def test_geodesics_of_a_product_end_with_the_first_of_the_factors():
     assert not both.complete
     assert not pair.complete
     assert MIXED.complete
-    assert MIXED.extent(*np.zeros((2, 11))) == math.inf
+    spheres = Product(Sphere(3), Sphere(3))
+    x, v = np.tile([0.0, 0.0, 1.0], 2), np.array([0.6, 0.8, 0.0, 0.0, 2.0, 0.0])
+    assert spheres.extent(x, v) == pytest.approx(math.pi / 2, rel=1e-15)
 
 
 def test_numbers_of_a_product():

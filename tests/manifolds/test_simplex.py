@@ -261,6 +261,18 @@ def test_float32_is_kept_and_right():
         assert np.max(np.abs(result - expected[name])) <= 1e-5 * size, name
 
 
+def test_geodesics_turn_back_at_their_extent():
+    m, rng = Simplex(4), np.random.default_rng(11)
+    x = m.random_point(rng, (50,))
+    v = m.unit_tangent(rng, x)
+    t = m.extent(x, v)  # a length, for v is a unit vector
+    at_end = np.minimum(*m.exp_pair(x, t[:, None] * v)).min(axis=-1)
+    np.testing.assert_allclose(at_end, 0.0, atol=1e-30)
+    assert (t >= m.boundary_dist(x) * (1 - 1e-12)).all()
+    beyond = [m.dist(x, y) for y in m.exp_pair(x, 1.1 * t[:, None] * v)]
+    assert (np.minimum(*beyond) < 1.099 * t).all()
+
+
 def test_gradients_are_finite_at_identical_points_and_zero_vectors():
     torch = pytest.importorskip("torch")
     x, _, v, _ = (torch.as_tensor(a) for a in sample(20))

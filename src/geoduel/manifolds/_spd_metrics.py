@@ -52,7 +52,6 @@ class Metric(Protocol):
     def inner(self, x: Array, u: Array, v: Array) -> Array: ...
     def dist_from(self, x: Array) -> Callable[[Array], Array]: ...
     def geodesic(self, x: Array, v: Array) -> Callable[[float | Array], Array]: ...
-    def extent(self, x: Array, v: Array) -> Array: ...
     def log(self, x: Array, y: Array) -> Array: ...
     def transport(self, x: Array, y: Array, v: Array) -> Array: ...
     def transport_along(self, x: Array, v: Array, w: Array) -> Array: ...
@@ -61,12 +60,7 @@ class Metric(Protocol):
     def gradient(self, x: Array, g: Array) -> Array: ...
 
 
-class _Complete:
-    def extent(self, x: Array, v: Array) -> Array:
-        return math.inf
-
-
-class AffineInvariant(_Complete):
+class AffineInvariant:
     """<U, V>_X = tr(X⁻¹ U X⁻¹ V), the metric that every congruence X -> G X Gᵀ preserves.
 
     With X = L Lᵀ and everything seen from X (W = L⁻¹ V L⁻ᵀ, B = L⁻¹ Y L⁻ᵀ):
@@ -200,7 +194,7 @@ def _log_matrix(e: Array, logs: Array, vectors: Array) -> Array:
     )
 
 
-class LogEuclidean(_Complete):
+class LogEuclidean:
     """<U, V>_X = tr(D log_X[U] D log_X[V]): the logarithm is an isometry onto a flat space.
 
     With S = log X and H = D log_X[V]:

@@ -39,7 +39,7 @@ class Manifold(ABC):
     typical_dist : float
         Length scale of the manifold, from which methods choose their first step.
     complete : bool
-        Whether all geodesics go on for ever; where they do not, see `extent`.
+        Whether all geodesics go on for ever; for how long they do, see `extent`.
     """
 
     @property
@@ -110,11 +110,13 @@ class Manifold(ABC):
         return point(1.0), point(-1.0)
 
     def extent(self, x: Array, v: Array) -> Array:
-        """Time t up to which ``exp(x, t v)`` and ``exp(x, -t v)`` exist, shape ``(...)``.
+        """Time t up to which the geodesics of v and -v exist and are shortest, shape ``(...)``.
 
-        Infinite on complete manifolds.
+        By default what is sure of all geodesics, `injectivity_radius` over the length of v.
         """
-        return math.inf
+        length = self.norm(x, v)
+        xp, still = namespace(length), length == 0
+        return xp.where(still, math.inf, self.injectivity_radius / xp.where(still, 1.0, length))
 
     @abstractmethod
     def log(self, x: Array, y: Array) -> Array:

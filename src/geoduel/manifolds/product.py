@@ -186,9 +186,7 @@ class Product(Manifold):
         return lambda t: self.join(*(path(t) for path in paths))
 
     def extent(self, x: Array, v: Array) -> Array:
-        parts = zip(self.factors, self.split(x), self.split(v), strict=True)
-        ends = [m.extent(xi, vi) for m, xi, vi in parts if not m.complete]
-        return reduce(namespace(x).minimum, ends) if ends else math.inf
+        return reduce(namespace(x).minimum, self._each("extent", x, v))
 
     def log(self, x: Array, y: Array) -> Array:
         v = self.join(*self._each("log", x, y))
@@ -333,7 +331,7 @@ class Power(Manifold):
         return lambda t: path(expand(t, 1))
 
     def extent(self, x: Array, v: Array) -> Array:
-        return math.inf if self.complete else _least(self.manifold.extent(x, v))
+        return namespace(x).min(self.manifold.extent(x, v), axis=-1)
 
     def log(self, x: Array, y: Array) -> Array:
         return self._whole(self.manifold.log(x, y), x, y)
@@ -405,10 +403,6 @@ def _concat(parts: list[Array]) -> Array:
         lead = np.broadcast_shapes(*(tuple(part.shape[:-1]) for part in parts))
         parts = [xp.broadcast_to(part, (*lead, part.shape[-1])) for part in parts]
     return xp.concat(parts, axis=-1)
-
-
-def _least(a: Array) -> Array:
-    return namespace(a).min(a, axis=-1)
 
 
 def _sum(a: Array) -> Array:

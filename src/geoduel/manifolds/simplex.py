@@ -113,6 +113,13 @@ class Simplex(Manifold):
 
         return point
 
+    def extent(self, x: Array, v: Array) -> Array:
+        # At the boundary, where an entry of √x vanishes, geodesics turn back.
+        xp, speed = namespace(x, v), self.norm(x, v) / 2
+        still = speed == 0
+        speed, rate = xp.where(still, 1.0, speed), xp.max(abs(v / (2 * x)), axis=-1)
+        return xp.where(still, math.inf, xp.atan2(speed, rate) / speed)
+
     def log(self, x: Array, y: Array) -> Array:
         root, difference, m = _chord2(x, y)
         # √y - cos(θ) √x, times √x: with m = 2 - 2 cos θ it vanishes without cancellation.

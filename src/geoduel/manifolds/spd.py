@@ -13,7 +13,7 @@ from .._check import one_of, positive_int
 from .._linalg import eigvalsh, positive, stop
 from .._symmetric import ExpLog, sym, unpack
 from ..errors import NotOnManifoldError
-from ._spd_metrics import METRICS, Metric
+from ._spd_metrics import METRICS, BuresWasserstein, Metric
 from .base import Manifold
 
 __all__ = ["SPD"]
@@ -132,7 +132,9 @@ class SPD(Manifold):
         return self.metric != "bures-wasserstein"
 
     def extent(self, x: Array, v: Array) -> Array:
-        return self._metric.extent(x, v)
+        if isinstance(self._metric, BuresWasserstein):
+            return self._metric.extent(x, v)
+        return super().extent(x, v)
 
     def log(self, x: Array, y: Array) -> Array:
         return self._metric.log(x, y)
