@@ -1,6 +1,6 @@
 """Speed and accuracy of the geometry, beside pymanopt, geomstats and geoopt.
 
-    python benchmarks/geometry.py [--quick]
+    python benchmarks/geometry.py [--quick] [--only "Sphere(10)" "SPD(3)" ...]
 
 Microseconds a call of exp, log, dist, transport and unit_tangent, for one point and for batches of
 100 and 10,000; one thread; all packages in one run, taking turns. A package is missing where it has
@@ -280,11 +280,13 @@ def accuracy() -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="fewer repeats, no batch of 10,000")
-    quick = parser.parse_args().quick
+    parser.add_argument("--only", nargs="+", choices=CASES, default=CASES, help="these manifolds")
+    options = parser.parse_args()
+    quick = options.quick
     warnings.simplefilter("ignore")
     print(describe_machine())
     behind = []
-    for label in CASES:
+    for label in options.only:
         skip: set[tuple[str, str]] = set()
         for k in (1, 100) if quick else (1, 100, 10_000):
             table = speed(label, k, 5 if quick else 11, 0.002 if quick else 0.01, skip)
@@ -301,11 +303,13 @@ def main() -> None:
                             behind.append(f"{label} x {k} {operation}: {package} {mine / t:.2f}x")
                 print(f"  {operation:14s}" + "   ".join(cells))
     print("\nexp(x, v) and exp(x, -v) together, in multiples of one exp")
-    for label in ("Sphere(100)", "SPD(3)", "SPD(10)", "Rotations(3)", "Rotations(5)"):
-        print(f"  {label:14s} {sharing(label):.2f}")
+    for label in options.only:
+        if label in ("Sphere(100)", "SPD(3)", "SPD(10)", "Rotations(3)", "Rotations(5)"):
+            print(f"  {label:14s} {sharing(label):.2f}")
     print("\nCells where a peer is ahead:", "; ".join(behind) if behind else "none")
-    print("\nLargest error against the reference values, in multiples of the tolerance")
-    accuracy()
+    if options.only is CASES:
+        print("\nLargest error against the reference values, in multiples of the tolerance")
+        accuracy()
 
 
 if __name__ == "__main__":

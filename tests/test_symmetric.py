@@ -21,6 +21,7 @@ from geoduel._symmetric import (
     unpack,
 )
 from geoduel.errors import NotOnManifoldError
+from geoduel.manifolds import _spd_metrics
 
 EPS = np.finfo(float).eps
 
@@ -106,6 +107,29 @@ def test_series_are_right_to_rounding():
             even, odd = _symmetric._cosh_sinh(np.full((1, 1, 1), a), size)
             assert even.item() == pytest.approx(2 * math.sinh(a / 2) ** 2, rel=8 * EPS)
             assert odd.item() == pytest.approx(math.sinh(a), rel=8 * EPS)
+
+
+def test_economised_series_are_right_to_rounding():
+    for rows in range(1, 6):
+        reach = float(_spd_metrics._REACH[rows - 1])
+        for z in (1e-3 * reach, 0.3 * reach, 0.9 * reach, reach):
+            s = math.sqrt(z)
+            for series, expected in [
+                (_spd_metrics._artanh, math.atanh(s) / s),
+                (_spd_metrics._root, 1 / ((1 + math.sqrt(1 - z)) * math.sqrt(1 - z))),
+            ]:
+                table = series(reach)
+                assert len(table) == rows
+                got = np.polynomial.polynomial.polyval(z, np.ravel(table))
+                assert got == pytest.approx(expected, rel=4 * EPS)
+
+
+def test_horner_is_the_polynomial():
+    a = 0.5 * symmetric(8, 4, (3,))
+    rows = [[1.0, 2.0, 3.0], [-4.0, 5.0, 6.0], [0.5, -7.0, 8.0]]
+    got = _linalg.horner(rows, [a, a @ a], a @ a @ a)
+    expected = sum(c * np.linalg.matrix_power(a, k) for k, c in enumerate(np.ravel(rows).tolist()))
+    np.testing.assert_allclose(got, expected, rtol=0, atol=1e-13)
 
 
 def test_large_stacks_are_worked_on_in_pieces(monkeypatch):

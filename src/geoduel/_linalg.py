@@ -23,6 +23,7 @@ __all__ = [
     "eigh_positive",
     "eigvalsh",
     "factor",
+    "horner",
     "identity",
     "matmul",
     "positive",
@@ -36,22 +37,23 @@ __all__ = [
 class _Lapack(NamedTuple):
     potrf: Callable[..., Any]
     trtri: Callable[..., Any]
-    syevd: Callable[..., Any]
+    eigh: Callable[..., Any]
     gesdd: Callable[..., Any]
 
 
 def _lapack(a: Array) -> _Lapack | None:
-    """Routines for one NumPy matrix; None for all else."""
+    """Routines for one NumPy matrix, of which `eigh` takes complex ones; None for all else."""
     return _routines(a.dtype) if type(a) is np.ndarray and a.ndim == 2 else None
 
 
 @cache
 def _routines(dtype: Any) -> _Lapack | None:
-    if dtype not in (np.float64, np.float32):
+    if dtype not in (np.float64, np.float32, np.complex128, np.complex64):
         return None
     from scipy.linalg import get_lapack_funcs  # imported here: it takes a tenth of a second
 
-    return _Lapack(*get_lapack_funcs(_Lapack._fields, dtype=dtype))
+    eigh = "heevd" if np.dtype(dtype).kind == "c" else "syevd"
+    return _Lapack(*get_lapack_funcs(("potrf", "trtri", eigh, "gesdd"), dtype=dtype))
 
 
 def tracked(*arrays: Array) -> bool:
@@ -77,14 +79,31 @@ def congruence(a: Array, s: Array) -> Array:
     return matmul(matmul(a, s), a.mT)
 
 
-def identity(like: Array) -> Array:
-    """Identity matrix of the size and kind of ``like``; not to be written to."""
-    return _identity(namespace(like), like.shape[-1], like.dtype, device(like))
+def identity(like: Array, size: int | None = None) -> Array:
+    """Identity matrix of the kind, and if not told the size, of ``like``; not to be written to."""
+    where = None if type(like) is np.ndarray else device(like)
+    return _identity(namespace(like), size or like.shape[-1], like.dtype, where)
 
 
 @cache
 def _identity(xp: Any, n: int, dtype: Any, where: Any) -> Array:
     return xp.eye(n, dtype=dtype, device=where)
+
+
+def horner(rows: list[list[float]], powers: list[Array], high: Array) -> Array:
+    """Σᵢ Rᵢ Hⁱ with Rᵢ the combination of I and of the powers whose coefficients are row i.
+
+    A polynomial of the lowest of the powers, if H is the next after them, at the cost of one
+    product for each row (Paterson and Stockmeyer 1973).
+    """
+    one, total = identity(high), None
+    for constant, first, *others in reversed(rows):
+        part = first * powers[0]
+        for c, power in zip(others, powers[1:], strict=True):
+            part += c * power
+        part += constant * one
+        total = part if total is None else part + high @ total
+    return total
 
 
 _FAILURES = (np.linalg.LinAlgError, RuntimeError)  # torch's error is a RuntimeError
@@ -109,7 +128,7 @@ def _nan_in_nan_out(name: str, a: Array) -> Any:
 
 
 def eigh(a: Array) -> tuple[Array, Array]:
-    """Ascending eigenvalues and orthonormal eigenvectors (columns) of symmetric matrices.
+    """Ascending eigenvalues and orthonormal eigenvectors (columns) of Hermitian matrices.
 
     Examples
     --------
@@ -117,7 +136,8 @@ def eigh(a: Array) -> tuple[Array, Array]:
     array([1., 3.])
     """
     if lapack := _lapack(a):
-        values, vectors, info = lapack.syevd(a.T)
+        # The transpose of a symmetric matrix is in the order LAPACK wants.
+        values, vectors, info = lapack.eigh(a if a.dtype.kind == "c" else a.T)
         if info == 0:
             return values, vectors
     return tuple(_nan_in_nan_out("eigh", a))
@@ -126,7 +146,7 @@ def eigh(a: Array) -> tuple[Array, Array]:
 def eigvalsh(a: Array) -> Array:
     """Ascending eigenvalues of symmetric matrices."""
     if lapack := _lapack(a):
-        values, _, info = lapack.syevd(a.T, 0)
+        values, _, info = lapack.eigh(a.T, 0)
         if info == 0:
             return values
     return _nan_in_nan_out("eigvalsh", a)
@@ -244,8 +264,9 @@ def _triangular_inverse(low: Array) -> Array:
         for i in range(n):
             pivot = 1 / low[..., i, i]
             inverse[..., i, i] = pivot
-            row = low[..., i : i + 1, :i] @ inverse[..., :i, :i]
-            inverse[..., i, :i] = -pivot[..., None] * row[..., 0, :]
+            if i:
+                row = low[..., i : i + 1, :i] @ inverse[..., :i, :i]
+                inverse[..., i, :i] = -pivot[..., None] * row[..., 0, :]
         return inverse
     if hasattr(xp.linalg, "solve_triangular"):
         return xp.linalg.solve_triangular(low, identity(low).expand(low.shape), upper=False)

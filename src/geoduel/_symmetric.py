@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from fractions import Fraction
 from functools import cache
 from typing import Any
 
@@ -26,6 +27,7 @@ from ._linalg import congruence, eigh, eigh_positive, matmul, stop, tracked
 __all__ = [
     "ExpLog",
     "attach",
+    "economised",
     "exp_difference",
     "exp_differences",
     "exponential",
@@ -264,7 +266,8 @@ def exponential(
     Parameters
     ----------
     w, left, right : arrays of shape (..., n, n)
-        ``right`` is the transpose of ``left`` if not given.
+        ``right`` is the transpose of ``left`` if not given, and results then are symmetric to the
+        last bit.
     product : array of shape (..., n, n)
         ``left right``, known to the last bit.
     spectrum : tuple of arrays, optional
@@ -273,7 +276,8 @@ def exponential(
     watched = type(w) is not np.ndarray and tracked(w, left, product)
     if spectrum or (w.ndim == 2 and not watched):
         return _by_eigenvalues(w, left, product, right, spectrum, watched)
-    return _by_products(w, left, product, right, watched)
+    point = _by_products(w, left, product, left.mT if right is None else right, watched)
+    return point if right is not None else lambda t: sym(point(t))
 
 
 def _by_eigenvalues(
@@ -302,17 +306,21 @@ def _by_eigenvalues(
 
     xp = namespace(values)
     left = matmul(left, vectors)
-    right = left.mT if right is None else matmul(vectors.mT, right)
+    symmetric = right is None
+    right = 0.5 * left.mT if right is None else matmul(vectors.mT, right)
     size = max(abs(float(values[0])), abs(float(values[-1]))) if values.ndim == 1 else None
 
     def at(t: float | Array) -> Array:
         if size is None or not isinstance(t, float):
             near, e = _small_or_whole(expand(t, 1) * values)
-            return near * product + (left * e[..., None, :]) @ right
+            change = (left * e[..., None, :]) @ right
+            return near * product + (change + change.mT if symmetric else change)
         # One matrix: the same with as few calls as can be, they cost more than the arithmetic.
-        if abs(t) * size <= 1:
-            return product + matmul(left * xp.expm1(t * values), right)
-        return matmul(left * xp.exp(t * values), right)
+        near, a = abs(t) * size <= 1, values if t == 1.0 else t * values
+        change = matmul(left * (xp.expm1(a) if near else xp.exp(a)), right)
+        if symmetric:
+            change = change + change.mT
+        return product + change if near else change
 
     return at
 
@@ -325,10 +333,9 @@ def _small_or_whole(a: Array) -> tuple[Array, Array]:
 
 
 def _by_products(
-    w: Array, left: Array, product: Array, right: Array | None, watched: bool
+    w: Array, left: Array, product: Array, right: Array, watched: bool
 ) -> Callable[[float | Array], Array]:
     xp = namespace(w)
-    last = left.mT if right is None else right
     flat = xp.reshape(stop(w), (*w.shape[:-2], w.shape[-1] ** 2))
     size = xp.sqrt(dot(flat, flat))
     far = cache(lambda: _by_eigenvalues(w, left, product, right, None, watched))
@@ -340,12 +347,12 @@ def _by_products(
             return far()(t)
         if not isinstance(t, float):
             even, odd = _cosh_sinh(expand(t, 2) * w, largest)
-            return product + left @ (even + odd) @ last
+            return product + left @ (even + odd) @ right
         if abs(t) not in parts:
             parts.clear()
             parts[abs(t)] = _cosh_sinh(abs(t) * w, largest)
         even, odd = parts[abs(t)]
-        return product + left @ (even - odd if t < 0 else even + odd) @ last
+        return product + left @ (even - odd if t < 0 else even + odd) @ right
 
     return at
 
@@ -380,14 +387,29 @@ def _cosh_sinh(a: Array, size: float) -> tuple[Array, Array]:
 _CACHED = 2**15  # numbers worked on at a time, so that they stay in the processor's cache
 
 
-def _economised(first: int) -> list[float]:
-    """Coefficients of Σ bᵏ / (first + 2k)! cut to seven, with its error spread over [0, 1.1].
+def economised(taylor: list[Fraction], terms: int, reach: Fraction) -> list[float]:
+    """Coefficients of a power series cut to few terms, with its error spread over [0, reach].
 
-    Seven terms of the Chebyshev series are as good as nine of the Taylor series.
+    Lanczos' economisation: the highest power is exchanged, again and again, for the Chebyshev
+    polynomial that has it, of which the lower ones stay and the rest is below rounding.
+
+    Examples
+    --------
+    >>> economised([Fraction(1), Fraction(1), Fraction(1, 2)], 2, Fraction(1))  # of e^z, 3 terms
+    [0.9375, 1.5]
     """
-    taylor = np.polynomial.Polynomial([1 / math.factorial(first + 2 * k) for k in range(14)])
-    series = taylor.convert(domain=[0, 1.1], kind=np.polynomial.Chebyshev)
-    return series.truncate(7).convert(kind=np.polynomial.Polynomial).coef.tolist()
+    scaled = [c * reach**k for k, c in enumerate(taylor)]
+    for n in range(len(scaled) - 1, terms - 1, -1):
+        top = scaled.pop() * Fraction(2, 4**n)
+        for k in range(n):
+            scaled[k] -= top * Fraction((-1) ** (n - k) * n * 4**k * math.comb(n + k, 2 * k), n + k)
+    return [float(c / reach**k) for k, c in enumerate(scaled)]
 
 
-_COSH, _SINH = _economised(2), _economised(1)  # (cosh √b - 1) / b and sinh √b / √b
+def _halves(first: int) -> list[float]:
+    """Σ bᵏ / (first + 2k)! for b in [0, 1.1]: seven terms are as good as nine of Taylor's."""
+    taylor = [Fraction(1, math.factorial(first + 2 * k)) for k in range(14)]
+    return economised(taylor, 7, Fraction(11, 10))
+
+
+_COSH, _SINH = _halves(2), _halves(1)  # (cosh √b - 1) / b and sinh √b / √b

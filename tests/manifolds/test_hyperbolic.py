@@ -66,6 +66,10 @@ def test_distance_is_arcosh_of_the_lorentz_product():
 def test_distance_is_symmetric_to_the_last_bit():
     x, y, _, _ = sample(3)
     np.testing.assert_array_equal(SPACE.dist(x, y), SPACE.dist(y, x))
+    x[0], y[1] = SPACE.to_manifold(1e6 * x[0]), SPACE.to_manifold(1e6 * y[1])  # neither is nearer
+    np.testing.assert_array_equal(SPACE.dist(x, y), SPACE.dist(y, x))
+    one_by_one = [SPACE.dist(a, b) for a, b in zip(x, y, strict=True)]
+    np.testing.assert_allclose(SPACE.dist(x, y), one_by_one, rtol=1e-14)
 
 
 def test_inner_is_the_lorentz_product():
@@ -221,6 +225,14 @@ def test_opposite_points_far_out():
     apex, along = np.eye(3)[0], np.array([0.0, 0.6, 0.8])
     x, y = (Hyperbolic(2).exp(apex, r * along) for r in (20.0, -20.0))
     assert Hyperbolic(2).dist(x, y) == pytest.approx(40.0, rel=8 * EPS)
+
+
+@pytest.mark.parametrize(("dtype", "radius"), [(np.float32, 30.0), (np.float64, 300.0)])
+def test_the_longest_distances_do_not_overflow(dtype, radius):
+    side = math.sinh(radius) * np.array([0.0, 1.0, 0.0, 0.0, 0.0], dtype)
+    x, y = SPACE.to_manifold(side), SPACE.to_manifold(-side)
+    assert SPACE.dist(x, y) == pytest.approx(2 * radius, rel=1e-6)
+    np.testing.assert_allclose(SPACE.dist(x[None], y[None]), 2 * radius, rtol=1e-6)
 
 
 def test_points_stay_on_the_sheet_and_tangents_tangent_far_out():

@@ -101,6 +101,15 @@ def test_agrees_with_scipy_on_rotations_of_space():
     close(m.exp(x.as_matrix(), x.as_matrix() @ omega), y.as_matrix())
 
 
+def test_coordinates_of_stacks_are_those_of_each():
+    space, rng = Rotations(3), np.random.default_rng(12)
+    x, c = space.random_point(rng, (5,)), rng.standard_normal((2, 5, 3))
+    stacked = space.from_coords(x, c)
+    for i, j in np.ndindex(2, 5):
+        np.testing.assert_allclose(stacked[i, j], space.from_coords(x[j], c[i, j]), atol=1e-15)
+    np.testing.assert_allclose(space.from_coords(x[0], c), space.from_coords(x[:1], c), atol=0)
+
+
 def test_angles_of_the_plane():
     m = Rotations(2)
     theta = np.array([[0.0, 3.0, -3.0], [1e-12, -1.0, 2.0]])

@@ -319,6 +319,36 @@ def test_leading_axes_broadcast(metric):
     assert spd.dist(none, y[0]).shape == (0,)
 
 
+@pytest.mark.parametrize("reach", [0.0, 1e-8, 0.03, 0.3, 0.7, 1.0, 1.3, 1.6, 3.0])
+@pytest.mark.parametrize("n", [1, 3, 10])
+def test_stacks_agree_with_single_points_at_every_distance(n, reach):
+    """Stacks of near points use power series, single points eigenvalues."""
+    spd, rng = SPD(n), np.random.default_rng(61)
+    x = spd.random_point(rng, (6,))
+    v, w = reach * spd.unit_tangent(rng, x), spd.unit_tangent(rng, x)
+    y = spd.exp(x, v)
+    np.testing.assert_allclose(spd.dist(x, y), reach, rtol=1e-14 if reach > 1e-3 else 1e-7)
+    for stack, single in [
+        (spd.log(x, y), [spd.log(a, b) for a, b in zip(x, y, strict=True)]),
+        (spd.transport(x, y, w), [spd.transport(*abc) for abc in zip(x, y, w, strict=True)]),
+    ]:
+        np.testing.assert_array_equal(stack, stack.mT)
+        np.testing.assert_allclose(stack, single, rtol=0, atol=3e-14)
+
+
+@pytest.mark.parametrize("condition", [1e3, 1e6, 1e9])
+def test_stacks_of_near_and_ill_conditioned_points(condition):
+    """Against eigenvalues of Y - X relative to X, as right as X is: to its condition times EPS."""
+    spd, rng = SPD(4), np.random.default_rng(62)
+    x = np.stack([with_condition(rng, 4, condition) for _ in range(8)])
+    for reach in (1e-8, 1e-3, 0.5):
+        y = spd.exp(x, reach * spd.unit_tangent(rng, x))
+        logs = np.log1p([eigvalsh(b - a, a) for a, b in zip(x, y, strict=True)])
+        expected = np.linalg.norm(logs, axis=-1)
+        np.testing.assert_allclose(spd.dist(x, y), expected, rtol=8 * EPS * condition)
+        np.testing.assert_allclose(spd.norm(x, spd.log(x, y)), expected, rtol=8 * EPS * condition)
+
+
 @every_metric
 def test_dist_from_is_dist(metric):
     spd, x, y, _, _ = sample(24, 4, metric)

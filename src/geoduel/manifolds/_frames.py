@@ -13,7 +13,7 @@ from collections.abc import Callable
 import numpy as np
 
 from .._arrays import Array, dot, eps, namespace, normal, safe_sqrt
-from .._linalg import svd
+from .._linalg import horner, identity, matmul, svd
 from ..errors import NotOnManifoldError
 from .base import Manifold
 
@@ -80,11 +80,6 @@ def relative(part: Array, whole: Array) -> Array:
     return safe_sqrt(frobenius(part, part)) / xp.where(size == 0, xp.ones_like(size), size)
 
 
-def identity(like: Array, size: int) -> Array:
-    """Identity matrix of the kind of ``like``."""
-    return namespace(like).eye(size, dtype=like.dtype, device=like.device)
-
-
 def gram_defect(x: Array) -> tuple[str, Array]:
     """What measures how far columns are from orthonormal (words), and its value."""
     gram = x.mT @ x - identity(x, x.shape[-1])
@@ -113,7 +108,7 @@ def finite(a: Array) -> tuple[Array, Array]:
 
 def renew(y: Array) -> Array:
     """One Newton-Schulz step to the nearest frame, so that rounding does not drift off."""
-    return 1.5 * y - 0.5 * (y @ (y.mT @ y))
+    return 1.5 * y - matmul(y, 0.5 * matmul(y.mT, y))
 
 
 def polar(a: Array, owner: object) -> Array:
@@ -162,15 +157,10 @@ def expm(a: Array, size: Array) -> Array:
         from scipy.linalg import expm
 
         return expm(a)
-    halvings = _halvings(largest(size) / 0.75)  # then a¹⁷/17! is below the rounding unit
+    halvings = _halvings(largest(size) / 0.65)  # then a¹⁶/16! is below the rounding unit
     a = a * 0.5**halvings
     a2 = a @ a
-    a3, a4 = a2 @ a, a2 @ a2
-    one = xp.broadcast_to(identity(a, a.shape[-1]), a.shape)
-    block = _blocks(_EXP, [one, a, a2, a3])
-    e = block[3, ...] + a4 * (1 / math.factorial(16))
-    for k in (2, 1, 0):
-        e = block[k, ...] + a4 @ e
+    e = horner(_EXP, [a, a2, a2 @ a], a2 @ a2)
     for _ in range(halvings):
         e = e @ e
     return e
@@ -178,16 +168,11 @@ def expm(a: Array, size: Array) -> Array:
 
 def cosine_series(s: Array, size: Array) -> tuple[Array, Array]:
     """``(1 - cos z) / z²`` and ``sin(z) / z`` of z = √S, for symmetric S >= 0 of norm <= size²."""
-    xp = namespace(s)
     halvings = _halvings(largest(size))  # then s⁹/19! is below the rounding unit
     s = s * 0.25**halvings
     s2 = s @ s
     s3 = s2 @ s
-    block = _blocks(_COSINE, [xp.broadcast_to(identity(s, s.shape[-1]), s.shape), s, s2])
-    pair = block[2, ...]
-    for k in (1, 0):
-        pair = block[k, ...] + s3 @ pair
-    versine, sinc = pair[0, ...], pair[1, ...]
+    versine, sinc = horner(_VERSINE, [s, s2], s3), horner(_SINC, [s, s2], s3)
     for _ in range(halvings):  # double angles
         versine, sinc = 0.5 * (sinc @ sinc), sinc - sinc @ (s @ versine)
         s = 4 * s
@@ -220,19 +205,9 @@ def _halvings(size: float) -> int:
     return max(0, math.frexp(size)[1])
 
 
-def _blocks(table: np.ndarray, powers: list[Array]) -> Array:
-    """Linear combinations of the powers: the parts of a series for Horner's rule in high powers."""
-    xp = namespace(powers[-1])
-    stack = xp.stack(powers)
-    weights = xp.asarray(table.reshape(-1, len(powers)), dtype=stack.dtype, device=stack.device)
-    sums = weights @ xp.reshape(stack, (len(powers), -1))
-    return xp.reshape(sums, (*table.shape[:-1], *stack.shape[1:]))
-
-
-_FACTORIAL = [float(math.factorial(k)) for k in range(19)]
-_EXP = np.array([1 / f for f in _FACTORIAL[:16]]).reshape(4, 4)
-# Parts of the series of (1 - cos z)/z² and of sin(z)/z in s = z²: part, function, power.
-_ROWS = np.arange(9).reshape(3, 3).tolist()
-_COSINE = np.array(
-    [[[(-1) ** k / _FACTORIAL[2 * k + f] for k in row] for f in (2, 1)] for row in _ROWS]
+# Coefficients of e^a, of (1 - cos z)/z² and of sin(z)/z in s = z², in rows.
+_EXP = [[1 / math.factorial(4 * i + k) for k in range(4)] for i in range(4)]
+_VERSINE, _SINC = (
+    [[(-1) ** k / math.factorial(2 * k + first) for k in range(i, i + 3)] for i in (0, 3, 6)]
+    for first in (2, 1)
 )

@@ -7,9 +7,11 @@ of `Manifold`, to which `SPD` adds what the metrics share.
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections.abc import Callable
+from fractions import Fraction
 from functools import cache
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 import numpy as np
 
@@ -21,6 +23,7 @@ from .._linalg import (
     eigh_positive,
     eigvalsh,
     factor,
+    horner,
     identity,
     matmul,
     stop,
@@ -30,6 +33,7 @@ from .._linalg import (
 from .._symmetric import (
     ExpLog,
     attach,
+    economised,
     exp_differences,
     exponential,
     hadamard,
@@ -69,6 +73,14 @@ class AffineInvariant:
         log_X(Y)     = L log(B) Lᵀ
         dist(X, Y)   = |log B|, from the eigenvalues
         transport of U along V is E U Eᵀ with E = L e^{W/2} L⁻¹
+
+    The points of stacks are seen from X + Y = M Mᵀ instead, unless they are very far apart. The
+    eigenvalues of S = M⁻¹ (Y - X) M⁻ᵀ are tanh(λ/2), λ those of log B. It is small for near points,
+    so that products alone lead to
+
+        log_X(Y)     = M (I - S) artanh(S) Mᵀ
+        dist(X, Y)   = 2 |artanh S|
+        transport    E = M (I + S) (I - S²)^{-1/2} M⁻¹
     """
 
     def __init__(self, n: int) -> None:
@@ -82,10 +94,15 @@ class AffineInvariant:
         return _dot(a, a if v is u else congruence(inverse, v))
 
     def dist_from(self, x: Array) -> Callable[[Array], Array]:
-        low, inverse = factor(x)
-        steep = low.ndim > 2 and _is_steep(low)
+        low = inverse = steep = None
 
         def dist(y: Array) -> Array:
+            nonlocal low, inverse, steep
+            if low is None:  # else y was far, and it hardly pays to try again
+                if (seen := _Between.of(x, y)) and (distance := seen.dist()) is not None:
+                    return distance
+                low, inverse = factor(x)
+                steep = low.ndim > 2 and _is_steep(low)
             if steep and not tracked(x, y):
                 logs = _log_singular_values(low, inverse, y)
             else:
@@ -100,10 +117,11 @@ class AffineInvariant:
 
     def geodesic(self, x: Array, v: Array) -> Callable[[float | Array], Array]:
         low, inverse = factor(x)
-        point = exponential(congruence(inverse, v), low, x)
-        return lambda t: sym(point(t))
+        return exponential(congruence(inverse, v), low, x)
 
     def log(self, x: Array, y: Array) -> Array:
+        if (seen := _Between.of(x, y)) and (v := seen.log()) is not None:
+            return v
         low, inverse = factor(x)
         e = congruence(inverse, y - x)
         logs, q = _log_spectrum(e, low, inverse, y)
@@ -112,6 +130,8 @@ class AffineInvariant:
         return spectral(matmul(low, q), logs)
 
     def transport(self, x: Array, y: Array, v: Array) -> Array:
+        if (seen := _Between.of(x, y)) and (carrier := seen.carrier()) is not None:
+            return sym(congruence(carrier, v))
         low, inverse = factor(x)
         e = congruence(inverse, y - x)
         spectrum = _log_spectrum(e, low, inverse, y)
@@ -192,6 +212,110 @@ def _log_matrix(e: Array, logs: Array, vectors: Array) -> Array:
         (e,),
         lambda g: (hadamard(vectors, 1 / exp_differences(logs), g),),
     )
+
+
+class _Between:
+    """Two stacks of points seen from X + Y = M Mᵀ, through S = M⁻¹ (Y - X) M⁻ᵀ.
+
+    Functions of Z = S² are summed as power series while the points are near, and else found from
+    eigenvalues. Methods return None where a pair is so far apart that digits would be lost.
+    """
+
+    def __init__(self, s: Array, root: Array, inverse: Array) -> None:
+        self.s, self.root, self.inverse = s, root, inverse
+        flat = _flat(s)
+        size2 = dot(flat, flat)
+        self.size2 = float(namespace(s).max(size2)) if math.prod(size2.shape) else 0.0
+        self.near = self.size2 <= _REACHES[-1]
+
+    @classmethod
+    def of(cls, x: Array, y: Array) -> _Between | None:
+        """None for single points, and for what torch differentiates."""
+        if max(x.ndim, y.ndim) < 3 or tracked(x, y):
+            return None
+        try:
+            root, inverse = factor(x + y)
+        except NotOnManifoldError:  # let the caller find out which of the two is to blame
+            return None
+        return cls(congruence(inverse, y - x), root, inverse)
+
+    def dist(self) -> Array | None:
+        if self.near:
+            artanh = _flat(self.s @ self._series(self.s @ self.s, _artanh))
+        else:
+            values = eigvalsh(self.s)
+            if not _is_narrow(values):
+                return None
+            artanh = namespace(values).atanh(values)
+        return 2 * safe_sqrt(dot(artanh, artanh))
+
+    def log(self) -> Array | None:
+        z = self.s @ self.s
+        g = self._function(z, _artanh, _artanh_over_s)
+        return None if g is None else sym(congruence(self.root, (self.s - z) @ g))
+
+    def carrier(self) -> Array | None:
+        """The map that carries tangent vectors from X to Y; exactly I for Y = X."""
+        z = self.s @ self.s
+        g = self._function(z, _root, _root_over_z)
+        if g is None:
+            return None
+        change = z @ g
+        change = change + self.s + self.s @ change
+        return identity(change) + self.root @ change @ self.inverse
+
+    def _function(
+        self, z: Array, coefficients: Coefficients, f: Callable[[Array], Array]
+    ) -> Array | None:
+        if self.near:
+            return self._series(z, coefficients)
+        values, q = eigh(self.s)
+        return spectral(q, f(values * values)) if _is_narrow(values) else None
+
+    def _series(self, z: Array, coefficients: Coefficients) -> Array:
+        z2 = z @ z
+        return horner(coefficients(self.size2), [z, z2, z2 @ z], z2 @ z2)
+
+
+def _is_narrow(values: Array) -> bool:
+    """Whether 1 - |s| keeps its digits, up to a factor of 32, for all eigenvalues s."""
+    return bool(namespace(values).max(abs(values)) <= 31 / 32)
+
+
+Coefficients: TypeAlias = Callable[[float], list[list[float]]]
+
+# The largest |S|² for which 4, 8, ... terms of the series, economised, are right to rounding.
+_REACH = tuple(Fraction(r) for r in ("1/2500", "1/25", "4/25", "3/10", "9/20"))
+_REACHES = tuple(map(float, _REACH))
+
+
+def _series(taylor: Callable[[int], Fraction]) -> Coefficients:
+    """Coefficients, in rows of four, of a power series that converges up to 1."""
+
+    @cache
+    def economical(rows: int) -> list[list[float]]:
+        reach = _REACH[rows - 1]
+        enough = math.ceil(44 / -math.log(reach))  # reach to this power is 1e-19
+        c = economised([taylor(k) for k in range(4 * rows + enough)], 4 * rows, reach)
+        return [c[i : i + 4] for i in range(0, 4 * rows, 4)]
+
+    return lambda size2: economical(1 + bisect_left(_REACHES, size2))
+
+
+# artanh(s) / s in z = s²,  and  ((1 - z)^{-1/2} - 1) / z.
+_artanh = _series(lambda k: Fraction(1, 2 * k + 1))
+_root = _series(lambda k: Fraction(math.comb(2 * k + 2, k + 1), 4 ** (k + 1)))
+
+
+def _artanh_over_s(z: Array) -> Array:
+    xp = namespace(z)
+    s = xp.sqrt(xp.where(z > 0, z, xp.ones_like(z) / 2))
+    return xp.where(z > 0, xp.atanh(s) / s, xp.ones_like(z))
+
+
+def _root_over_z(z: Array) -> Array:
+    root = namespace(z).sqrt(1 - z)
+    return 1 / ((1 + root) * root)
 
 
 class LogEuclidean:

@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from .._arrays import Array, eps, expand, namespace, normal, safe_sqrt
+from .._arrays import Array, dot, eps, expand, namespace, normal, safe_sqrt
 from ..errors import ArgumentError, CutLocusError, NotOnManifoldError, NotTangentError
 
 __all__ = ["Manifold"]
@@ -169,8 +169,7 @@ class Manifold(ABC):
         """
         lead = tuple(x.shape[: x.ndim - len(self.point_shape)])
         c = normal(rng, (*batch, *lead, self.dim), x)
-        length = safe_sqrt(namespace(c).vecdot(c, c))
-        return self.from_coords(x, c / expand(length, 1))
+        return self.from_coords(x, c / expand(safe_sqrt(dot(c, c)), 1))
 
     def random_geodesic(self, rng: np.random.Generator, x: Array) -> Callable[..., Array]:
         """Geodesic from ``x`` of unit speed, in a direction that is uniform in the metric.

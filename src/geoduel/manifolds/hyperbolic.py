@@ -18,6 +18,8 @@ from .._arrays import (
     namespace,
     normal,
     safe_sqrt,
+    surely,
+    where,
 )
 from .._check import positive_int
 from ..errors import ArgumentError, NotOnManifoldError
@@ -100,7 +102,7 @@ class Hyperbolic(Manifold):
 
     def dist(self, x: Array, y: Array) -> Array:
         *_, q = _pair(x, y)
-        return 2 * namespace(x, y).asinh(safe_sqrt(q) / 2)
+        return _arc(q)[0]
 
     # -- geodesics -------------------------------------------------------------------------------
 
@@ -119,7 +121,8 @@ class Hyperbolic(Manifold):
     def log(self, x: Array, y: Array) -> Array:
         # The part of y that is tangent at x is y - cosh(d) x, of length sinh(d).
         across, _, q = _pair(x, y)
-        u = expand(_arc_over_sinh(q), 1) * (across - expand(q / 2, 1) * x)
+        ratio = _arc_over_sinh(q)
+        u = combine(ratio, across, -q / 2 * ratio, x, 1)
         return _with_time(_dot(x, u) / _time(x), u)
 
     def transport(self, x: Array, y: Array, v: Array) -> Array:
@@ -241,7 +244,7 @@ class Hyperbolic(Manifold):
 
 def _dot(u: Array, v: Array) -> Array:
     """Dot product of the spatial parts."""
-    return dot(u[..., 1:], v[..., 1:])
+    return dot(u, v, 1)
 
 
 def _time(x: Array) -> Array:
@@ -285,25 +288,26 @@ def _pair(x: Array, y: Array) -> tuple[Array, Array, Array]:
     across = y - x
     up = _dot(across, x + y) / (x0 + y0)
     x_nearer = x0 <= y0
-    near = _choose(x_nearer, x0, y0)
-    share = up / (1 + near)
-    share_x = _choose(x_nearer, share, 0 * share)
-    moved = across - expand(share_x, 1) * x - expand(share - share_x, 1) * y
-    return across, up, _dot(moved, moved) * ((1 + near) / (1 + (x0 + y0 - near)))
+    if isinstance(x_nearer, np.ndarray):
+        # One of the stacks for all is as good, while its points are not much farther out.
+        whole = bool(up.sum() >= 0)
+        if surely(x0 <= 4 * y0 if whole else y0 <= 4 * x0):
+            x_nearer = whole
+    near, far = where(x_nearer, x0, y0), where(x_nearer, y0, x0)
+    moved = expand(-up / (1 + near), 1) * where(expand(x_nearer, 1), x, y) + across
+    return across, up, _dot(moved, moved) * ((1 + near) / (1 + far))
 
 
-def _choose(condition: Array, a: Array, b: Array) -> Array:
-    if isinstance(condition, bool):
-        return a if condition else b
-    return namespace(a).where(condition, a, b)
+def _arc(q: Array) -> tuple[Array, Array]:
+    """``d`` and ``sinh d`` from q = 4 sinh²(d/2)."""
+    versine = q / 2  # cosh d - 1
+    sinh = safe_sqrt(versine) * safe_sqrt(2 + versine)  # the product would overflow far out
+    e = versine + sinh  # e^d - 1
+    return math.log1p(e) if isinstance(e, float) else namespace(e).log1p(e), sinh
 
 
 def _arc_over_sinh(q: Array) -> Array:
     """Ratio d / sinh(d) from q = 4 sinh²(d/2), smooth at zero."""
-    if isinstance(q, float):
-        h = math.sqrt(q) / 2
-        return math.asinh(h) / (h * math.sqrt(1 + h * h)) if h > 0 else 1.0
-    xp = namespace(q)
-    zero = q == 0
-    h = xp.sqrt(xp.where(zero, xp.ones_like(q), q)) / 2
-    return xp.where(zero, 1 - q / 6, xp.asinh(h) / (h * xp.sqrt(1 + h * h)))
+    zero = False if surely(q) else q == 0
+    arc, sinh = _arc(where(zero, 1.0, q))
+    return where(zero, 1 - q / 6, arc / sinh)

@@ -97,16 +97,23 @@ class Rotations(Manifold):
         parts = self._flow(x, v)
 
         def point(t: float | Array) -> Array:
-            base, fresh, even, odd = parts(t)
-            return base + matmul(fresh, even + odd)
+            base, fresh, turn = parts(t)
+            return base + matmul(fresh, turn)
 
         return point
 
+    def exp(self, x: Array, v: Array) -> Array:
+        if self.n > 3 and _is_single(x) and _is_single(v):
+            fresh, turn = _turn_of_one(x, v)
+            return fresh.dot(turn)
+        return self.geodesic(x, v)(1.0)
+
     def exp_pair(self, x: Array, v: Array) -> tuple[Array, Array]:
-        # The two points differ in the sign of the odd part alone.
-        base, fresh, even, odd = self._flow(x, v)(1.0)
-        middle, step = base + matmul(fresh, even), matmul(fresh, odd)
-        return middle + step, middle - step
+        if self.n > 3 and _is_single(x) and _is_single(v):
+            fresh, turn = _turn_of_one(x, v)
+            return fresh.dot(turn), fresh.dot(turn.T)  # e^{-Ω} is (e^Ω)ᵀ
+        base, fresh, turn = self._flow(x, v)(1.0)
+        return base + matmul(fresh, turn), base + matmul(fresh, turn.mT)
 
     def log(self, x: Array, y: Array) -> Array:
         g = matmul(x.mT, y - x)  # R - I of the rotation R = XᵀY; exactly zero for equal points
@@ -121,8 +128,7 @@ class Rotations(Manifold):
         return self._mark_cut_locus(bad, matmul(x, omega), x, y)
 
     def transport_along(self, x: Array, v: Array, w: Array) -> Array:
-        even, odd = _exponential(self._omega(x, v))[1](0.5)
-        half = even + odd  # e^{Ω/2} - I
+        half = _exponential(self._omega(x, v))[1](0.5)  # e^{Ω/2} - I
         moved = self._omega(x, w)
         moved = moved + matmul(half, moved)
         return matmul(x, moved + matmul(moved, half))
@@ -132,6 +138,13 @@ class Rotations(Manifold):
         return xp.take(omega, _layout(self.n, xp, x.dtype, device(x))[0], axis=-1)
 
     def from_coords(self, x: Array, c: Array) -> Array:
+        if self.n == 3 and max(x.ndim - 1, c.ndim) > 1:
+            # Two whole arrays of products: quicker for stacks than a matrix product for each.
+            xp = namespace(x, c)
+            terms = _cross(xp, c.dtype, device(c))
+            first, second = (xp.take(flat(x), p, axis=-1) * (c @ factor) for p, factor in terms)
+            v = first + second
+            return xp.reshape(v, (*v.shape[:-1], 3, 3))
         return matmul(x, _skew(c, self.n))
 
     def to_tangent(self, x: Array, a: Array) -> Array:
@@ -222,13 +235,13 @@ class Rotations(Manifold):
         return 0.5 * (a - a.mT)
 
     def _flow(self, x: Array, v: Array) -> Callable[[float | Array], tuple[Array, ...]]:
-        """Base point, the same freed of rounding drift, even and odd part of e^{tΩ} - I.
+        """Base point, the same freed of rounding drift, and e^{tΩ} - I.
 
         One Newton-Schulz step ends the drift. Only exp(x, 0) is made of the very bits of x.
         """
-        size, parts = _exponential(self._omega(x, v))
+        size, turn = _exponential(self._omega(x, v))
         fresh = renew(x)
-        return lambda t: (_choose(expand(t * size == 0, 2), x, fresh), fresh, *parts(t))
+        return lambda t: (_choose(expand(t * size == 0, 2), x, fresh), fresh, turn(t))
 
     def _need_plane(self, name: str) -> None:
         if self.n != 2:
@@ -241,43 +254,54 @@ class Rotations(Manifold):
         return f"Rotations({self.n})"
 
 
-def _exponential(omega: Array) -> tuple[Array, Callable[[float | Array], tuple[Array, Array]]]:
-    """Return <Ω, Ω> and a function of t: even and odd part, in t, of e^{tΩ} - I.
+def _exponential(omega: Array) -> tuple[Array, Callable[[float | Array], Array]]:
+    """Return a number that is zero for Ω = 0 alone, and the function e^{tΩ} - I of t.
 
-    With -θ² for Ω², one number for n = 2 and 3 (Rodrigues) and a spectrum in general, they are
-    (1 - cos tθ) Ω²/θ² and sin(tθ) Ω/θ.
+    For n = 2 and 3 it is (1 - cos tθ)/θ² Ω² + sin(tθ)/θ Ω (Rodrigues), and for others the same
+    with -θ² for Ω².
     """
-    square = matmul(omega, omega)
+    if _is_single(omega) and omega.shape[-1] > 3:
+        angles, u = eigh(1j * omega)
+        u_h = u.conj().T
+
+        def turn(t: float | Array) -> Array:
+            if isinstance(t, float):
+                return matmul(u * np.expm1((-1j * t) * angles), u_h).real
+            e = np.expm1(-1j * expand(t, 1) * angles)
+            return matmul(u * e[..., None, :], u_h).real
+
+        return float(angles[-1]), turn
+
+    xp, square = namespace(omega), matmul(omega, omega)
     size = 0.5 * frobenius(omega, omega)
     if omega.shape[-1] <= 3:
 
-        def parts(t: float | Array) -> tuple[Array, Array]:
+        def turn(t: float | Array) -> Array:
             cos, sinc = cos_sinc(t * t * size / 4)
-            return expand(t * t * sinc * sinc / 2, 2) * square, expand(t * sinc * cos, 2) * omega
-
-    elif _is_single(omega):
-        minus, q = eigh(square)
-        theta = np.sqrt(abs(minus))
-        zero = theta == 0
-        turned = matmul(omega, q / np.where(zero, 1.0, theta))
-
-        def parts(t: float | Array) -> tuple[Array, Array]:
-            t = expand(t, 1)
-            half = np.sin(0.5 * t * theta)
-            versine, sin = -2 * half * half, np.where(zero, t, np.sin(t * theta))
-            even, odd = q * versine[..., None, :], turned * sin[..., None, :]
-            return matmul(even, q.mT), matmul(odd, q.mT)
+            return expand(t * t * sinc * sinc / 2, 2) * square + expand(t * sinc * cos, 2) * omega
 
     else:  # quicker for stacks, and has derivatives: eigenvectors of double eigenvalues have none
-        xp = namespace(omega)
 
-        def parts(t: float | Array) -> tuple[Array, Array]:
+        def turn(t: float | Array) -> Array:
             s, bound = expand(t * t, 2) * square, t * t * size
             bound = xp.where(xp.isfinite(bound), bound, 0.0)  # NaN spoils its own problem alone
             versine, sinc = cosine_series(-s, math.sqrt(largest(bound)))
-            return s @ versine, expand(t, 2) * omega @ sinc
+            return s @ versine + expand(t, 2) * omega @ sinc
 
-    return size, parts
+    return size, turn
+
+
+def _turn_of_one(x: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The point freed of rounding drift, and e^Ω, with as few calls as can be: they are the cost.
+
+    For v = 0 the very point, and the identity.
+    """
+    a = x.T.dot(v)
+    angles, u = eigh(0.5j * (a - a.T))
+    if not angles[-1]:
+        return x, identity(x)
+    turn = (u * np.exp(-1j * angles)).dot(u.conj().T).real
+    return x.dot(1.5 * identity(x) - 0.5 * x.T.dot(x)), turn
 
 
 def _axis_angle(g: Array) -> tuple[list[Array], Array]:
@@ -404,16 +428,33 @@ def _entries(a: Array) -> list[Any]:
 
 def _choose(condition: Any, a: Any, b: Any) -> Any:
     """``where`` that takes plain numbers as they are."""
-    if isinstance(condition, bool | np.bool_):
+    if isinstance(condition, _BOOLS):
         return a if condition else b
     return namespace(condition).where(condition, a, b)
+
+
+_BOOLS = (bool, np.bool_)
 
 
 def _skew(c: Array, n: int) -> Array:
     """Skew matrices whose entries below the diagonal, row by row, are ``c``."""
     xp = namespace(c)
+    if n <= _SMALL:
+        entries = c @ _entries_of_coordinates(n, xp, c.dtype, device(c))
+        return xp.reshape(entries, (*c.shape[:-1], n, n))
     _, places, sign = _layout(n, xp, c.dtype, device(c))
     return sign * xp.reshape(xp.take(c, places, axis=-1), (*c.shape[:-1], n, n))
+
+
+_SMALL = 6  # size up to which a product with zeros and ones is quicker than picking entries
+
+
+@cache
+def _entries_of_coordinates(n: int, xp: Any, dtype: Any, where: Any) -> Array:
+    """The linear map from the coordinates of a skew matrix to its entries, row by row."""
+    _, places, sign = _layout(n, xp, dtype, where)
+    one = xp.eye(n * (n - 1) // 2, dtype=dtype, device=where)
+    return xp.take(one, places, axis=-1) * xp.reshape(sign, (-1,))
 
 
 @cache
@@ -428,6 +469,21 @@ def _layout(n: int, xp: Any, dtype: Any, where: Any) -> tuple[Array, Array, Arra
         xp.asarray(coordinate.ravel(), device=where),
         xp.asarray(sign, dtype=dtype, device=where),
     )
+
+
+@cache
+def _cross(xp: Any, dtype: Any, where: Any) -> list[tuple[Array, Array]]:
+    """For the two terms of each entry of XΩ, n = 3: place in X, and Ω's entry as a map of c."""
+    terms = []
+    for shift in (1, 2):
+        places, factor = [], np.zeros((3, 9))
+        for i, j in np.ndindex(3, 3):
+            k = (j + shift) % 3
+            places.append(3 * i + k)
+            factor[k + j - 1, 3 * i + j] = 1.0 if k > j else -1.0
+        factor = xp.asarray(factor, dtype=dtype, device=where)
+        terms.append((xp.asarray(places, device=where), factor))
+    return terms
 
 
 def _peak(a: Array) -> Array:

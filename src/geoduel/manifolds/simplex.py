@@ -8,7 +8,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .._arrays import Array, at_zero, cos_sinc, dot, expand, namespace, normal, safe_sqrt
+from .._arrays import (
+    Array,
+    arc_over_sin,
+    at_zero,
+    cos_sinc,
+    dot,
+    expand,
+    namespace,
+    normal,
+    safe_sqrt,
+)
 from .._check import positive_int
 from ..errors import NotOnManifoldError
 from .base import Manifold
@@ -124,7 +134,7 @@ class Simplex(Manifold):
         root, difference, m = _chord2(x, y)
         # √y - cos(θ) √x, times √x: with m = 2 - 2 cos θ it vanishes without cancellation.
         u = root * difference + expand(m / 2, 1) * x
-        return expand(2 * _arc_over_sin(m), 1) * u
+        return expand(2 * arc_over_sin(m), 1) * u
 
     def transport(self, x: Array, y: Array, v: Array) -> Array:
         xp = namespace(x, y)
@@ -216,14 +226,3 @@ def _chord2(x: Array, y: Array) -> tuple[Array, Array, Array]:
     root = xp.sqrt(x)
     difference = (y - x) / (root + xp.sqrt(y) + _FLOOR)  # 0, not 0/0, where both are on a face
     return root, difference, dot(difference, difference)
-
-
-def _arc_over_sin(m: Array) -> Array:
-    """Ratio θ / sin(θ) from m = 4 sin²(θ/2) <= 2, smooth at zero."""
-    if isinstance(m, float):
-        h = math.sqrt(m) / 2
-        return math.asin(h) / (h * math.sqrt(1 - h * h)) if h > 0 else 1.0
-    xp = namespace(m)
-    zero = m == 0
-    h = xp.sqrt(xp.where(zero, xp.ones_like(m), m)) / 2
-    return xp.where(zero, 1 + m / 6, xp.asin(h) / (h * xp.sqrt(1 - h * h)))

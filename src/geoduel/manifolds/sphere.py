@@ -11,6 +11,7 @@ import numpy as np
 
 from .._arrays import (
     Array,
+    arc_over_sin,
     at_zero,
     blas,
     combine,
@@ -94,9 +95,20 @@ class Sphere(Manifold):
         return namespace(u, v).vecdot(self._flat(u), self._flat(v))
 
     def dist(self, x: Array, y: Array) -> Array:
-        # The half-angle form is right for tiny and for nearly opposite points; arccos is not.
-        minus, plus = self._length(x - y), self._length(x + y)
-        return 2 * namespace(x).atan2(minus, plus)
+        # Chords are right for tiny and for nearly opposite angles; the arccosine is not.
+        c = self._dot(x, y)
+        apart = abs(c) < 0.8  # far from both ends: an error of c is at most 5/3 of it in the angle
+        if surely(apart):
+            return math.acos(c) if isinstance(c, float) else np.acos(c)
+        if isinstance(apart, np.ndarray) and 2 * np.count_nonzero(apart) > apart.size:
+            distance, others = np.acos(np.where(apart, c, 0.0)), ~apart
+            x, y = np.broadcast_arrays(x, y)
+            distance[others] = self.dist(x[others], y[others])
+            return distance
+        minus = self._length(x - y)
+        if surely(c > 0):
+            return 2 * (math.asin(minus / 2) if isinstance(minus, float) else np.asin(minus / 2))
+        return 2 * _atan2(minus, self._length(x + y))
 
     def geodesic(self, x: Array, v: Array) -> Callable[[float | Array], Array]:
         if vectors(x, v):
@@ -113,14 +125,18 @@ class Sphere(Manifold):
     def exp_pair(self, x: Array, v: Array) -> tuple[Array, Array]:
         if vectors(x, v):
             c, s = _turn(x, blas.nrm2(v))
-            ahead = blas.rot(x, v, c, s)[0]
-            return ahead, blas.axpy(v, ahead.copy(), x.size, -2 * s)
+            return blas.rotm(x, v, (-1.0, c, c, s, -s))  # c x + s v and c x - s v
         c, s = self._arc(x, v)(1.0)
         return self._combined((c, s), x, v), self._combined((c, -s), x, v)
 
     def log(self, x: Array, y: Array) -> Array:
-        minus, plus = x - y, x + y
-        m, p = self._dot(minus, minus), self._dot(plus, plus)
+        minus = x - y
+        m = self._dot(minus, minus)
+        if surely(m < 2):  # all within a right angle
+            ratio = arc_over_sin(m)
+            return self._combined((m / 2 * ratio, -ratio), x, minus)
+        plus = x + y
+        p = self._dot(plus, plus)
         # Tangential part of y at x, from the nearer of y and -y: no cancellation at either end.
         close = m <= p
         u = self._times(m / 2, x) - minus
@@ -137,9 +153,9 @@ class Sphere(Manifold):
     def transport(self, x: Array, y: Array, v: Array) -> Array:
         plus = x + y
         p = self._dot(plus, plus)
-        xp = namespace(x, y)
-        ratio = 2 * self._dot(y, v) / xp.where(p == 0, xp.ones_like(p), p)
-        return self._mark_cut_locus(p == 0, v - self._times(ratio, plus), x, y)
+        opposite = p == 0
+        ratio = 2 * self._dot(y, v) / where(opposite, 1.0, p)
+        return self._mark_cut_locus(opposite, v - self._times(ratio, plus), x, y)
 
     def transport_along(self, x: Array, v: Array, w: Array) -> Array:
         # In the plane of x and v the transport is the rotation of the geodesic; outside, identity.
