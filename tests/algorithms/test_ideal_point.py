@@ -34,7 +34,7 @@ def log_likelihood(model, theta, answers, prior):
     d = model.d
     c, u = theta[:d], theta[d : d + 5]
     L = model.factor(theta[None])[0] if model.metric else np.eye(d)
-    slope = math.log(3) / prior.jnd * math.exp(-0.8 * u[0])
+    slope = math.log(3) / prior.jnd * 9 ** -math.tanh(0.8 * u[0])
     lapse = 1 / (1 + math.exp(-(math.log(0.03 / 0.97) + 0.8 * u[1])))
     rho = 1 / (1 + math.exp(-1.2 * u[2]))
     bias, tie = 0.25 * u[3], 0.35 * math.exp(u[4])
@@ -166,7 +166,7 @@ def ask_and_answer(method, manifold, x0, person, n, seed=0):
 def test_posterior_is_that_of_importance_sampling():
     """200,000 draws from the prior, weighted by the likelihood, on a flat space.
 
-    The particles' mean has a standard error of about a tenth of the posterior deviation.
+    The particles' median has a standard error of about a tenth of the posterior deviation.
     """
     method = gd.IdealPoint(prior_radius=1.0, jnd=0.05)
     person = draw_person(FLAT, np.zeros(2), np.random.default_rng(5), 0.5, spread=2.0, jnd=0.05)
@@ -188,12 +188,11 @@ def test_posterior_is_that_of_importance_sampling():
     c, w = np.concatenate(c), np.concatenate(w)
     w /= w.sum()
     assert 1 / (w @ w) > 300
-    mean = w @ c
-    away = np.linalg.norm(c - mean, axis=1)
+    median = ideal_point._median(c, w)
+    away = np.linalg.norm(c - median, axis=1)
     order = np.argsort(away)
-    level = ideal_point._level(w[:100_000].sum())
-    radius = np.interp(level, np.cumsum(w[order]), away[order])
-    assert np.linalg.norm(state.best - mean) < 0.4 * radius
+    radius = np.interp(ideal_point.LEVEL, np.cumsum(w[order]), away[order])
+    assert np.linalg.norm(state.best - median) < 0.4 * radius
     assert state.uncertainty == pytest.approx(radius, rel=0.3)
 
 
@@ -208,7 +207,7 @@ def test_a_turned_sphere_gives_the_turned_answer():
     for a, b, answer in asked:
         other = method.update(SPHERE, other, turn @ a, turn @ b, answer, rng, left=1)
     assert SPHERE.dist(turn @ state.best, other.best) < 0.5 * state.uncertainty
-    assert other.uncertainty == pytest.approx(state.uncertainty, rel=0.4)
+    assert 0.5 < other.uncertainty / state.uncertainty < 2
 
 
 @pytest.mark.parametrize(
@@ -251,7 +250,7 @@ def test_open_questions_lead_to_others():
 def test_folding_old_answers_keeps_the_posterior(monkeypatch):
     person = draw_person(SPHERE, np.eye(3)[0], np.random.default_rng(2))
     state, asked = ask_and_answer(gd.IdealPoint(), SPHERE, np.eye(3)[0], person, 55)
-    monkeypatch.setattr(ideal_point, "KEPT", (25, 32))
+    monkeypatch.setattr(ideal_point, "KEPT", 32)
     rng = np.random.default_rng(1)
     method = gd.IdealPoint()
     folded = method.start(SPHERE, np.eye(3)[0], rng)
@@ -261,6 +260,51 @@ def test_folding_old_answers_keeps_the_posterior(monkeypatch):
     assert sum(folded.counts) == 55
     assert SPHERE.dist(state.best, folded.best) < state.uncertainty
     assert 0.5 < folded.uncertainty / state.uncertainty < 2
+
+
+def test_median_is_the_point_of_least_expected_distance():
+    rng = np.random.default_rng(0)
+    c, w = rng.standard_normal((300, 3)), rng.random(300)
+    w /= w.sum()
+    median = ideal_point._median(c, w)
+
+    def expected(x):
+        return w @ np.linalg.norm(c - x, axis=1)
+
+    for step in 0.1 * rng.standard_normal((20, 3)):
+        assert expected(median) < expected(median + step)
+
+
+def test_moves_wait_for_later_answers(monkeypatch):
+    """At most so many particles per answer, copies first; the posterior stays what it is."""
+    person = draw_person(SPHERE, np.eye(3)[0], np.random.default_rng(2))
+    state, asked = ask_and_answer(gd.IdealPoint(), SPHERE, np.eye(3)[0], person, 30)
+    moved = []
+    move = ideal_point._moved
+    monkeypatch.setattr(ideal_point, "WORK", 6000)
+    monkeypatch.setattr(
+        ideal_point, "_moved", lambda *given: moved.append(given[2]) or move(*given)
+    )
+    rng, method = np.random.default_rng(1), gd.IdealPoint()
+    slow = method.start(SPHERE, np.eye(3)[0], rng)
+    for k, (a, b, answer) in enumerate(asked, 1):
+        moved.clear()
+        slow = method.update(SPHERE, slow, a, b, answer, rng, left=1)
+        assert sum(moved) * k <= 6000
+    assert SPHERE.dist(state.best, slow.best) < state.uncertainty
+    assert 0.5 < slow.uncertainty / state.uncertainty < 2
+
+
+def test_resampling_puts_copies_last():
+    rng = np.random.default_rng(0)
+    logw = np.full(6, -50.0)
+    logw[[1, 4]] = np.log([0.2, 0.4])
+    nothing = np.zeros(2), np.zeros((2, 2))
+    before = ideal_point.Population(np.arange(12.0).reshape(6, 2), logw, 0.5, 0, nothing)
+    after = ideal_point._resampled(before, rng)
+    assert after.waiting == 6
+    assert after.particles[:, 0].tolist() == [2, 8, 2, 8, 8, 8]
+    assert np.exp(after.logw).sum() == pytest.approx(0.6)
 
 
 def test_who_answers_by_coin_counts_less():
@@ -293,13 +337,6 @@ def test_raters_who_do_not_differ_are_taken_for_one():
     jnd = [seen.jnd for seen in method.observers(SPHERE, state).values()]
     assert len(jnd) == 4
     assert max(jnd) < 1.5 * min(jnd)
-
-
-def test_level_of_the_region():
-    """High while people with a metric weigh more, least in doubt, in between if surely alike."""
-    levels = [ideal_point._level(alike) for alike in (0.0, 0.3, 0.55, 1.0)]
-    assert levels[0] == levels[1] > levels[3] > levels[2]
-    assert all(0 < level < 1 for level in levels)
 
 
 def test_ties_teach_the_tie_width():

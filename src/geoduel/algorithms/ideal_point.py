@@ -17,22 +17,22 @@ from .base import QuestionMethod
 from .chart import Chart
 from .frame import Frame, reach
 from .observer import LAPSE, Observer, observer
-from .perception import OTHERS, Answers, Perception, Prior, evaluate, outcomes, rater_offsets
+from .perception import OTHERS, Answers, Perception, Prior, evaluate, outcomes, rater_offset
 
 __all__ = ["IdealPoint", "IdealPointState", "Population"]
 
 # Frozen. What they were tuned on, and what had been seen by then: docs/people.md.
 PARTICLES = (200, 300)  # people alike in all directions, people with a metric
 ALIKE = 0.35  # prior probability of the former
-# Weights of "alike", and the share of the particles in the region said to hold the ideal with 80 %.
-LEVELS = (0.35, 0.55, 1.0), (0.96, 0.45, 0.85)
+LEVEL = 0.75  # share of the particles in the region said to hold the ideal with 80 %
 HALF_WIDTH = 16 / 9  # of a question, in radii of the prior
 CANDIDATES = 24
 INFORMATION = 15  # answers asked for information; from then on for accuracy
 ESS = 0.6  # share of effective particles below which they are moved
-SWEEPS, LEAPS = 1, 4
+LEAPS = 4
+WORK = 12_000  # particles moved after one answer, times answers so far: at most
 FANTASIES = 6
-KEPT = (200, 210)  # answers kept as they are: once more than the second, the first
+KEPT = 200  # answers kept as they are
 FEW = 16  # particles from which raters are judged
 
 
@@ -47,6 +47,8 @@ class Population(NamedTuple):
         Their sum of weights, over populations, is the evidence of the model.
     step : float
         Of the leapfrog, in units of the posterior deviation.
+    waiting : int
+        How many particles, the first ones, are yet to be moved since the last resampling.
     folded : tuple of ndarray
         b and H such that b'θ - θ'Hθ/2 is the log likelihood of answers that are not kept.
     """
@@ -54,6 +56,7 @@ class Population(NamedTuple):
     particles: np.ndarray
     logw: np.ndarray
     step: float
+    waiting: int
     folded: tuple[np.ndarray, np.ndarray]
 
 
@@ -91,19 +94,17 @@ class IdealPoint(QuestionMethod):
 
         candidates Exp_m(±h u) about the posterior mean m, u along posterior directions
         ask the one that tells most (first 15), then the one that shrinks the squared error most
-        reweight; where few particles are left, resample and move them by Hamiltonian steps
-        recommend the posterior mean
+        reweight; where few particles are left, resample and move them by Hamiltonian steps,
+            after many answers some now and the others after the next ones
+        recommend the point of least expected distance to the ideal
 
     Questions are wide. On a flat space the points that seem as good as each other lie on a plane
     that the metric tilts; on a sphere the less so, the farther the two points are, and at 90
     degrees to either side not at all.
 
     `uncertainty` is the radius of a ball about the recommended point that holds the ideal of four
-    people in five. Over people drawn from the prior the posterior's own 80 % would be right, but
-    people alike all around, whose metric is the prior's mean, would be inside too often, and people
-    with another one too rarely. So the level depends on the weights of the populations. Those
-    change slowly, as the questions are about the ideal: it is high while people with a metric weigh
-    more, low where the others do, and 80 % where these are certain.
+    people in five. It holds three quarters of the particles: simulated people are inside more
+    often than that, most of all those alike all around, whose metric is the prior's mean.
 
     Parameters
     ----------
@@ -143,7 +144,7 @@ class IdealPoint(QuestionMethod):
     prior_radius: float | None = None
     half_width: float | None = None
 
-    version: ClassVar[int] = 2
+    version: ClassVar[int] = 3
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -160,7 +161,7 @@ class IdealPoint(QuestionMethod):
             logw = np.full(n, math.log(share / n))
             D = particles.shape[1]
             nothing = np.zeros(D), np.zeros((D, D))
-            populations.append(Population(particles, logw, 0.5, nothing))
+            populations.append(Population(particles, logw, 0.5, 0, nothing))
         state = IdealPointState(
             chart=Chart.about(manifold, Frame(x0, np.eye(d)), prior.radius / 2, np.zeros(d)),
             populations=tuple(populations),
@@ -248,20 +249,19 @@ class IdealPoint(QuestionMethod):
         prior = self._prior(manifold, state.ties)
         state, r = _with_rater(state, rater or "")
         new = Answers.one(a, b, answer, left, r, d, state.chart, manifold)
-        answers = state.answers.append(new)
-        offsets = state.offsets[[r]]
-        populations, tired = [], []
+        state = _judged(state._replace(answers=state.answers.append(new)), r, d, prior, rng)
+        populations = []
         for metric, old in zip((False, True), state.populations, strict=True):
-            logw = old.logw + evaluate(Perception(d, metric), old.particles, new, prior, offsets)[0]
-            populations.append(old._replace(logw=logw))
-            w = np.exp(logw - logw.max())
-            tired.append(w.sum() ** 2 < ESS * len(w) * (w @ w))
-        state = state._replace(populations=tuple(populations), answers=answers)
-        if any(tired):
-            state = _judged(state, d, prior, rng)
-            for i in np.flatnonzero(tired):
-                populations[i] = _moved(Perception(d, bool(i)), populations[i], state, prior, rng)
-            state = state._replace(populations=tuple(populations))
+            model = Perception(d, metric)
+            more, _ = evaluate(model, old.particles, new, prior, state.offsets[[r]])
+            populations.append(_resampled(old._replace(logw=old.logw + more), rng))
+        most = WORK // len(state.answers.answer)
+        for i, population in enumerate(populations):
+            n = min(population.waiting, most)
+            most -= n
+            if n:
+                populations[i] = _moved(Perception(d, i > 0), population, n, state, prior, rng)
+        state = state._replace(populations=tuple(populations))
         state = _measured(_folded(state, d, prior))
         size = float(np.trace(state.spread))
         if state.mean @ state.mean > 0.25 * size or size < 0.15 * d * state.chart.size**2:
@@ -312,19 +312,24 @@ class IdealPoint(QuestionMethod):
     def _concluded(self, manifold: Manifold, state: IdealPointState) -> IdealPointState:
         d = manifold.dim
         ideals, _, others, w = _all_particles(state, d)
-        alike = float(w[: len(state.populations[0].logw)].sum())
-        best = state.chart.frame.at(manifold, state.mean, self.domain)
-        away = np.linalg.norm(ideals - state.mean, axis=1)
+        centre = _median(ideals, w)
+        best = state.chart.frame.at(manifold, centre, self.domain)
+        away = np.linalg.norm(ideals - centre, axis=1)
         order = np.argsort(away)
-        radius = float(np.interp(_level(alike), np.cumsum(w[order]), away[order]))
+        radius = float(np.interp(LEVEL, np.cumsum(w[order]), away[order]))
         noise = float(w @ Perception.lapse(others)) / 2
         stop = "x_tol" if self.x_tol is not None and radius <= self.x_tol else None
         return state._replace(best=best, uncertainty=radius, noise=noise, stop=stop)
 
 
-def _level(alike: float) -> float:
-    """Share of the particles in the stated region, given the weight of people alike all around."""
-    return float(np.interp(alike, *LEVELS))
+def _median(ideals: np.ndarray, w: np.ndarray) -> np.ndarray:
+    """The point of least expected distance to the ideal, by Weiszfeld's iteration."""
+    centre = w @ ideals
+    small = 1e-3 * math.sqrt(w @ np.sum((ideals - centre) ** 2, axis=1))
+    for _ in range(10):
+        pull = w / (np.linalg.norm(ideals - centre, axis=1) + small)
+        centre = pull @ ideals / pull.sum()
+    return centre
 
 
 def _all_particles(
@@ -364,20 +369,19 @@ def _with_rater(state: IdealPointState, rater: str) -> tuple[IdealPointState, in
 
 
 def _judged(
-    state: IdealPointState, d: int, prior: Prior, rng: np.random.Generator
+    state: IdealPointState, r: int, d: int, prior: Prior, rng: np.random.Generator
 ) -> IdealPointState:
-    """With how each rater differs, where there are several; one alone is what is common."""
+    """With how rater r differs, where there are several; one alone is what is common."""
     if len(state.raters) < 2:
         return state
     ideals, factors, others, w = _all_particles(state, d)
     few = np.minimum(
         np.searchsorted(np.cumsum(w), (np.arange(FEW) + rng.random()) / FEW), len(w) - 1
     )
-    offsets = rater_offsets(
-        ideals[few], factors[few], others[few], state.answers, prior, len(state.raters)
-    )
-    recent = np.bincount(state.answers.rater, minlength=len(offsets)) > 0
-    return state._replace(offsets=np.where(recent[:, None], offsets, state.offsets))
+    own = state.answers.part(np.flatnonzero(state.answers.rater == r))
+    offsets = state.offsets.copy()
+    offsets[r] = rater_offset(ideals[few], factors[few], others[few], own, prior)
+    return state._replace(offsets=offsets)
 
 
 def _folded(state: IdealPointState, d: int, prior: Prior) -> IdealPointState:
@@ -386,13 +390,13 @@ def _folded(state: IdealPointState, d: int, prior: Prior) -> IdealPointState:
     By then the posterior is narrow and their log likelihood about quadratic over it. The slope is
     that at the mean; the curvature is Fisher's information there, which cannot be negative.
     """
-    old = len(state.answers.answer) - KEPT[0]
-    if old <= KEPT[1] - KEPT[0]:
+    old = len(state.answers.answer) - KEPT
+    if old <= 0:
         return state
     populations = []
     for metric, population in zip((False, True), state.populations, strict=True):
-        w, _ = _shape(population)
-        mean = w @ population.particles
+        w = np.exp(population.logw - population.logw.max())
+        mean = w @ population.particles / w.sum()
         slope, information = np.zeros(len(mean)), np.zeros((len(mean), len(mean)))
         for k in range(old):
             one = state.answers.part(slice(k, k + 1))
@@ -434,34 +438,49 @@ def _recentred(manifold: Manifold, state: IdealPointState) -> IdealPointState:
     return state._replace(chart=chart, populations=tuple(populations), answers=answers)
 
 
-def _shape(population: Population) -> tuple[np.ndarray, np.ndarray]:
-    """Weights, and a root of the covariance (with a little more)."""
+def _root(population: Population) -> np.ndarray:
+    """A root of the covariance, with a little more."""
     w = np.exp(population.logw - population.logw.max())
     w /= w.sum()
     away = population.particles - w @ population.particles
     covariance = (away * w[:, None]).T @ away
     covariance += np.diag(0.01 * np.diag(covariance) + 1e-14)
-    return w, np.linalg.cholesky(covariance)
+    return np.linalg.cholesky(covariance)
+
+
+def _resampled(population: Population, rng: np.random.Generator) -> Population:
+    """With equal weights where few particles are effective; all then wait to be moved."""
+    particles, logw = population.particles, population.logw
+    n, w = len(logw), np.exp(logw - logw.max())
+    total = w.sum()
+    if total**2 >= ESS * n * (w @ w):
+        return population
+    pick = np.searchsorted(np.cumsum(w) / total, (np.arange(n) + rng.random()) / n)
+    pick = np.minimum(pick, n - 1)
+    copies = np.arange(n) - np.searchsorted(pick, pick)
+    particles = particles[pick[np.argsort(copies, kind="stable")]]
+    even = np.full(n, logw.max() + math.log(total / n))
+    return population._replace(particles=particles, logw=even, waiting=n)
 
 
 def _moved(
     model: Perception,
     population: Population,
+    count: int,
     state: IdealPointState,
     prior: Prior,
     rng: np.random.Generator,
 ) -> Population:
-    """Resample one population, then move each particle by Hamiltonian Monte Carlo.
+    """Move the last ``count`` of the particles that wait for it by Hamiltonian Monte Carlo.
 
-    Momenta are Gaussian in coordinates in which the population has covariance I, so that a few
-    leapfrog steps take a particle across the posterior.
+    Copies of others are last. A move leaves the posterior as it is, and so the weights, whenever
+    it comes. Momenta are Gaussian in coordinates in which the population has covariance I, so that
+    a few leapfrog steps take a particle across the posterior.
     """
-    particles, logw, step, (b, H) = population
-    n, answers = len(particles), state.answers
-    evidence = logw.max() + math.log(np.sum(np.exp(logw - logw.max())))
-    w, root = _shape(population)
-    pick = np.searchsorted(np.cumsum(w), (np.arange(n) + rng.random()) / n)
-    x = particles[np.minimum(pick, n - 1)]
+    particles, _, step, waiting, (b, H) = population
+    answers, root = state.answers, _root(population)
+    part = slice(waiting - count, waiting)
+    x = particles[part]
     offsets = state.offsets[answers.rater] if len(state.raters) > 1 else None
 
     def target(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -471,23 +490,22 @@ def _moved(
         value += more + x @ b - 0.5 * np.sum(bent * x, axis=1)
         return value, (slope + tilt + b - bent) @ root
 
+    p = rng.standard_normal(x.shape)
     value, slope = target(x)
-    for _ in range(SWEEPS):
-        p = rng.standard_normal(x.shape)
-        energy = value - 0.5 * np.sum(p * p, axis=1)
-        y, height, push = x, value, slope
-        eps = step * np.exp(rng.uniform(-0.3, 0.3, (n, 1)))
-        for _ in range(LEAPS):
-            p = p + 0.5 * eps * push
-            y = y + (eps * p) @ root.T
-            height, push = target(y)
-            p = p + 0.5 * eps * push
-        gain = height - 0.5 * np.sum(p * p, axis=1) - energy
-        accept = np.log(rng.random(n)) < np.where(np.isfinite(gain), gain, -np.inf)
-        x = np.where(accept[:, None], y, x)
-        value, slope = np.where(accept, height, value), np.where(accept[:, None], push, slope)
-        step = float(np.clip(step * math.exp(0.7 * (accept.mean() - 0.75)), 0.05, 1.0))
-    return Population(x, np.full(n, evidence - math.log(n)), step, (b, H))
+    before = value - 0.5 * np.sum(p * p, axis=1)
+    y = x
+    eps = step * np.exp(rng.uniform(-0.3, 0.3, (count, 1)))
+    for _ in range(LEAPS):
+        p = p + 0.5 * eps * slope
+        y = y + (eps * p) @ root.T
+        value, slope = target(y)
+        p = p + 0.5 * eps * slope
+    gain = value - 0.5 * np.sum(p * p, axis=1) - before
+    accept = np.log(rng.random(count)) < np.where(np.isfinite(gain), gain, -np.inf)
+    moved = particles.copy()
+    moved[part] = np.where(accept[:, None], y, x)
+    step = float(np.clip(step * math.exp(0.7 * (accept.mean() - 0.75)), 0.05, 1.0))
+    return population._replace(particles=moved, step=step, waiting=waiting - count)
 
 
 def _fantasies(rng: np.random.Generator, w: np.ndarray, chances: np.ndarray) -> np.ndarray:

@@ -24,7 +24,7 @@ SLOPE = math.log(3)  # a difference of one JND is told right three times out of 
 
 # Priors: median and spread of what differs from person to person. The JND is in units of the
 # assumed one; bias and tie width are in units of the logistic's argument.
-JND = (1.0, 0.8)  # log-normal
+JND = (9.0, 0.8)  # log about uniform within this factor of 1: factor ** tanh(second * normal)
 LAPSE = (0.03, 0.8)  # logit-normal: share of answers that do not depend on the question
 LEFT = (0.5, 1.2)  # logit-normal: share of "left" among those
 BIAS = 0.25  # normal about 0: what is added for the left picture
@@ -67,7 +67,7 @@ def observer(answers: int, jnd: float, u: np.ndarray, ties: bool) -> Observer:
     ]
     return Observer(
         answers=answers,
-        jnd=jnd * JND[0] * math.exp(JND[1] * float(u[0])),
+        jnd=jnd * JND[0] ** math.tanh(JND[1] * float(u[0])),
         lapse=1 / (1 + math.exp(-odds[0])),
         left=1 / (1 + math.exp(-odds[1])),
         bias=BIAS * float(u[3]) / SLOPE,

@@ -14,7 +14,7 @@ from ..manifolds.base import Manifold
 from .chart import Chart, features, upper
 from .observer import BIAS, JND, LAPSE, LEFT, SLOPE, TIE, chance, sigmoid
 
-__all__ = ["Answers", "Perception", "Prior", "evaluate", "outcomes", "rater_offsets"]
+__all__ = ["Answers", "Perception", "Prior", "evaluate", "outcomes", "rater_offset"]
 
 OTHERS = 5  # JND, lapse, left, bias, tie: standard normal a priori
 CORE = 0.18  # of the prior radius: the density of the ideal is smooth within
@@ -24,8 +24,10 @@ WEAK = 1e-3  # least probability of an answer
 TINY = 1e-12
 
 ODD = 0.15  # prior probability that a rater differs from the others
-# Grid of what such a rater may differ by: JND, lapse, left, bias, tie, in standard units.
+# Grid of what such a rater may differ by: JND, lapse, left, bias, tie. A unit is a factor of
+# exp(0.8) of the JND, and a standard deviation of the others.
 OFFSETS = ((-2, -1, 0, 1, 2), (0, 2, 4.5), (-2, 0, 2), (-2, 0, 2), (0,))
+UNITS = (0.8 / (JND[1] * math.log(JND[0])), 1, 1, 1, 1)
 
 
 class Prior(NamedTuple):
@@ -99,7 +101,7 @@ class Answers(NamedTuple):
             *(np.concatenate(pair, axis=-1) for pair in zip(self[2:], new[2:], strict=True)),
         )
 
-    def part(self, part: slice) -> Answers:
+    def part(self, part: slice | np.ndarray) -> Answers:
         """Some of them."""
         return Answers(self.a[part], self.b[part], *(x[..., part] for x in self[2:]))
 
@@ -213,6 +215,7 @@ class _Seen(NamedTuple):
     """What a rater's answers depend on besides the losses, of shape (n, 1) or (n, m) each."""
 
     slope: np.ndarray  # of the logistic, per geodesic length
+    steeper: np.ndarray  # derivative of its logarithm with the first number
     lapse: np.ndarray
     left: np.ndarray
     bias: np.ndarray
@@ -223,9 +226,11 @@ def _seen(u: np.ndarray, prior: Prior, offsets: np.ndarray | None = None) -> _Se
     """From the five numbers of each particle, plus ``offsets`` of shape (m, 5) of raters."""
     u = u[:, None, :] if offsets is None else u[:, None, :] + offsets
     u = np.clip(u, -8, 8).astype(np.float32)
+    level = np.tanh(JND[1] * u[..., 0])
     odds = math.log(LAPSE[0] / (1 - LAPSE[0]))
     return _Seen(
-        slope=np.exp(math.log(SLOPE / (prior.jnd * JND[0])) - JND[1] * u[..., 0]),
+        slope=SLOPE / prior.jnd * np.exp(-math.log(JND[0]) * level),
+        steeper=-math.log(JND[0]) * JND[1] * (1 - level * level),
         lapse=sigmoid(odds + LAPSE[1] * u[..., 1]),
         left=sigmoid(math.log(LEFT[0] / (1 - LEFT[0])) + LEFT[1] * u[..., 2]),
         bias=BIAS * u[..., 3],
@@ -267,7 +272,7 @@ def evaluate(
     pull = looked * rise
     gradient = np.empty_like(particles)
     u = gradient[:, d : d + OTHERS]
-    u[:, 0] = -JND[1] * np.sum(pull * difference, axis=1)
+    u[:, 0] = np.sum(pull * difference * by.steeper, axis=1)
     u[:, 1] = LAPSE[1] * np.sum(by.lapse * (1 - by.lapse) * (share - seen) / p, axis=1)
     side = answers.left.astype(np.float32)
     turned = answers.answer.astype(np.float32) * side
@@ -316,34 +321,27 @@ def _answered(difference: np.ndarray, by: _Seen, answers: Answers) -> tuple[np.n
     return chance(seen, by.lapse, share) + np.float32(1e-9), seen, share, rise, drop
 
 
-def rater_offsets(
-    ideals: np.ndarray,
-    factors: np.ndarray,
-    others: np.ndarray,
-    answers: Answers,
-    prior: Prior,
-    raters: int,
+def rater_offset(
+    ideals: np.ndarray, factors: np.ndarray, others: np.ndarray, answers: Answers, prior: Prior
 ) -> np.ndarray:
-    """How each rater differs from the common parameters, shape (raters, 5), standard units.
+    """How the rater of the answers differs from the common parameters, shape (5,), standard units.
 
-    Posterior means over a grid, given a few particles: a rater who contradicts what is known of
+    Posterior mean over a grid, given a few particles: a rater who contradicts what is known of
     the ideal gets a larger JND or more lapses, so that his answers weigh less.
     """
-    grid = np.array(list(itertools.product(*OFFSETS)))
+    steps = np.array(list(itertools.product(*OFFSETS)))
+    grid = steps * UNITS
     loss = _losses(ideals, factors, answers.seen)
     m = len(answers.answer)
     difference = np.tile(loss[:, m:] - loss[:, :m], (len(grid), 1))
-    u = (grid[:, None] + others).reshape(-1, OTHERS)
-    by = _seen(u, prior)
+    by = _seen((grid[:, None] + others).reshape(-1, OTHERS), prior)
     p = _answered(by.slope * difference, by, answers)[0]
-    logp = np.log(p).reshape(len(grid), len(ideals), m).mean(axis=1)
-    whose = answers.rater[:, None] == np.arange(raters)
-    units = np.sum(abs(grid), axis=1)
+    score = np.log(p).sum(axis=1).reshape(len(grid), len(ideals)).mean(axis=1)
+    units = np.sum(abs(steps), axis=1)
     odd = np.where(units > 0, np.exp(-units), 0.0)
-    share = np.where(units > 0, ODD * odd / odd.sum(), 1 - ODD)
-    score = logp @ whose + np.log(share)[:, None]
-    weight = np.exp(score - score.max(axis=0))
-    return (weight / weight.sum(axis=0)).T @ grid
+    score = score + np.log(np.where(units > 0, ODD * odd / odd.sum(), 1 - ODD))
+    weight = np.exp(score - score.max())
+    return weight @ grid / weight.sum()
 
 
 def _losses(ideals: np.ndarray, factors: np.ndarray, seen: np.ndarray) -> np.ndarray:
