@@ -1,6 +1,6 @@
 """How many duels to 3, 6 and 9 digits: the default method beside others.
 
-    python benchmarks/duels.py [--quick | --study | --bounded | --elsewhere | --flips]
+    python benchmarks/duels.py [--quick | --study | --bounded | --elsewhere | --flips | --corners]
                                [--only NAME ...] [--methods NAME ...]
                                [--first-seed 60] [--seeds 10]
 
@@ -12,9 +12,10 @@ gap (infinite if it never does), the multiple of the bound and the range at nine
 The default's constants were tuned on other seeds, in part of the same classes; docs/methods.md says
 which was seen when. ``--bounded``: problems with a domain, most with the optimum on its boundary.
 ``--elsewhere``: the other manifolds. ``--flips``: every fifth answer is wrong; the share of the gap
-that is left after so many duels, by the default and by DuelCSA. pycma and nevergrad run where they
-are installed, in normal coordinates at the start; pycma ranks λ points a generation, counted as
-λ log2 λ duels; nevergrad's (1+1) strategy compares one point with the incumbent.
+that is left after so many duels, by the default and by DuelCSA. ``--corners``: the same where the
+optimum is at a corner of a domain. pycma and nevergrad run where they are installed, in normal
+coordinates at the start; pycma ranks λ points a generation, counted as λ log2 λ duels; nevergrad's
+(1+1) strategy compares one point with the incumbent.
 """
 
 from __future__ import annotations
@@ -297,28 +298,51 @@ def report(name: str, runs: dict[str, Any], seeds: range) -> None:
         )
 
 
-def flips(seeds: range, after: tuple[int, ...] = (3000, 5000)) -> None:
-    """Print what 20 % wrong answers leave of the gap of quadratics, d = 30 and condition 100."""
+def wrong_answers(
+    name: str,
+    make: Callable[[int], Any],
+    flip: float,
+    method: str,
+    seeds: range,
+    after: tuple[int, ...],
+) -> None:
+    """Print what share of the gap is left after so many duels, a part ``flip`` of them wrong."""
+    left = []
+    for seed in seeds:
+        problem = make(seed)
+        first, shares = float(problem.gap(problem.x0)), []
+
+        def note(p: gd.Progress, problem: Any = problem, shares: Any = shares) -> None:
+            if len(shares) < len(after) and p.duels >= after[len(shares)]:
+                shares.append(float(problem.gap(p.x)))
+
+        result = gd.minimize(
+            gd.Noisy(problem.oracle(), flip=flip, rng=seed), problem.manifold, problem.x0,
+            method=method, budget=after[-1] + 60, rng=seed, callback=note,
+            domain=getattr(problem, "bounds", None),
+        )  # fmt: skip
+        # Runs that end before, at a vertex, stay where they are.
+        shares += [float(problem.gap(result.x))] * (len(after) - len(shares))
+        left.append(np.maximum(shares, 0) / first)
+    middle, worst = np.median(left, axis=0), np.max(left, axis=0)
+    cells = (f"{n}: {m:.1e}, worst {w:.1e}" for n, m, w in zip(after, middle, worst, strict=True))
+    print(f"{name}, {flip:.0%} flips, {method:9s} after " + "   ".join(cells), flush=True)
+
+
+def flips(seeds: range) -> None:
+    """Quadratics of d = 30 and condition 100, by the default and by DuelCSA."""
     for method in ("auto", "duel-csa"):
-        left = []
-        for seed in seeds:
-            problem = Quadratic.random(30, 1e2, seed)
-            shares: list[float] = []
+        wrong_answers(
+            "quadratic-30-1e2",
+            lambda s: Quadratic.random(30, 1e2, s), 0.2, method, seeds, (500, 1000, 3000, 5000),
+        )  # fmt: skip
 
-            def note(p: gd.Progress, problem: Problem = problem, shares: Any = shares) -> None:
-                if len(shares) < len(after) and p.duels >= after[len(shares)]:
-                    shares.append(float(problem.gap(p.x) / problem.gap(problem.x0)))
 
-            gd.minimize(
-                gd.Noisy(problem.oracle(), flip=0.2, rng=seed), problem.manifold, problem.x0,
-                method=method, budget=after[-1] + 60, rng=seed, callback=note,
-            )  # fmt: skip
-            left.append(shares)
-        middle, worst = np.median(left, axis=0), np.max(left, axis=0)
-        cells = (
-            f"{n}: {m:.1e}, worst {w:.1e}" for n, m, w in zip(after, middle, worst, strict=True)
-        )
-        print(f"20 % flips, {method:9s}  median after " + "   ".join(cells), flush=True)
+def corners(seeds: range) -> None:
+    """A box and a simplex, with the optimum where many of their sides meet."""
+    for name in ("box-10", "simplex-10"):
+        for flip in (0.1, 0.2):
+            wrong_answers(name, BOUNDED[name][0], flip, "auto", seeds, (1000, 2000, 4000))
 
 
 def main() -> None:
@@ -328,6 +352,7 @@ def main() -> None:
     parser.add_argument("--bounded", action="store_true", help="problems with a domain")
     parser.add_argument("--elsewhere", action="store_true", help="the other manifolds")
     parser.add_argument("--flips", action="store_true", help="every fifth answer wrong")
+    parser.add_argument("--corners", action="store_true", help="wrong answers at vertices")
     parser.add_argument("--only", nargs="+", choices=[*ALL], metavar="NAME")
     parser.add_argument("--methods", nargs="+", metavar="NAME")
     parser.add_argument("--first-seed", type=int, default=FIRST_SEED)
@@ -339,8 +364,8 @@ def main() -> None:
     count = min(args.seeds, 3) if args.quick else args.seeds
     seeds = range(args.first_seed, args.first_seed + count)
     print(describe_machine())
-    if args.flips:
-        return flips(seeds)
+    if args.flips or args.corners:
+        return flips(seeds) if args.flips else corners(seeds)
     for name in names:
         report(name, methods(args.methods), seeds)
 

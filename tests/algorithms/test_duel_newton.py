@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import geoduel as gd
-from geoduel.algorithms.duel_newton import NewtonState, fit
+from geoduel.algorithms.duel_newton import Memory, NewtonState, Window, fit
 from geoduel.errors import ArgumentError
 
 # Medians of seven runs, seeds 0 to 6; that of the first three may exceed them by 1.3.
@@ -43,18 +43,20 @@ def test_a_thousand_dimensions():
     assert last.duels <= 1.3 * 15_248
 
 
-def test_duels_of_a_block_share_a_centre_or_two(cases):
-    """The window holds 10 blocks here, of which some explore."""
-    case, sizes = cases["quadratic"](0), []
+def test_duels_of_a_block_share_a_centre(cases):
+    """The window holds 7.5 blocks here; of the 22 before it, gradients are remembered."""
+    case, states = cases["quadratic"](0), []
     gd.minimize(
         gd.from_objective(case.objective, vectorized=True), case.manifold, case.x0,
         method="duel-newton", budget=600, rng=0,
-        callback=lambda p: sizes.append(p.state.window) and None,
+        callback=lambda p: states.append(p.state) and None,
     )  # fmt: skip
-    assert len(sizes[-1].answers) == 100
-    assert 10 <= len(sizes[-1].centres) <= 20
-    assert max(len(w.centres) for w in sizes) > 11
-    assert all(np.array_equal(np.unique(w.about), np.arange(len(w.centres))) for w in sizes)
+    window, memory = states[-1].window, states[-1].memory
+    assert len(window.answers) == 75
+    assert 8 <= len(window.centres) <= 10  # duels asked again shift the blocks
+    assert np.array_equal(np.unique(window.about), np.arange(len(window.centres)))
+    assert len(memory.centres) == 22
+    assert np.minimum(memory.across, memory.along).min() > 0
 
 
 def hessian(w, U):
@@ -134,6 +136,69 @@ def test_fit_is_the_same_with_a_centre_for_every_duel():
     assert np.allclose(hessian(w, U), hessian(*spectrum), atol=1e-13)
 
 
+def remembered(d, k, g, H, precision):
+    """Gradients of a quadratic at k centres, equally sure in all directions."""
+    Z = np.random.default_rng(5).standard_normal((k, d))
+    sure = np.full(k, precision)
+    return Memory(Z, g + Z @ H, sure, sure)
+
+
+def test_fit_believes_remembered_gradients():
+    """d + 1 precise ones determine g and H, whatever the answers of two duels."""
+    g = np.array([0.3, -0.2, 0.1])
+    H = np.array([[1.2, 0.2, 0.0], [0.2, 0.8, 0.2], [0.0, 0.2, 1.0]])
+    memory = remembered(3, 4, g, H, 1e8)
+    E, about = np.eye(3)[:2], np.zeros(2, dtype=int)
+    found, *spectrum = fit(
+        E, np.zeros((1, 3)), about, np.ones(2), np.ones(2), 0.5, 0.05, memory=memory
+    )
+    assert np.allclose(found, g, atol=1e-4)
+    assert np.allclose(hessian(*spectrum), H, atol=1e-4)
+
+
+def test_gradients_fade_where_a_fit_contradicts_them():
+    g, H = np.array([0.3, -0.2, 0.1]), np.diag([1.0, 2.0, 0.5])
+    memory = remembered(3, 4, g, H, 2.0)
+    w, U = np.diag(H), np.eye(3)
+    right, wrong = memory, memory
+    for _ in range(10):
+        right, wrong = right.judged(g, w, U), wrong.judged(-g, 2 - w, U)
+    assert right.misfit < 0.02
+    assert np.array_equal(right.across, memory.across)
+    assert (wrong.across < 0.01 * memory.across).all()
+    assert (wrong.along < 0.01 * memory.along).all()
+
+
+def test_gradients_are_covectors():
+    """Seen from another point, and whitened: still g + Hz, with the same slopes."""
+    rng = np.random.default_rng(6)
+    g, p = rng.standard_normal((2, 3))
+    memory = remembered(3, 5, g, np.eye(3), 1.0)
+    U, w = np.linalg.qr(rng.standard_normal((3, 3)))[0], np.array([0.5, 2.0, 3.0])
+    moved = memory.moved(p, U, w)
+    L = (U * w) @ U.T  # new coordinates are L times old ones, and the Hessian is L^-2 in them
+    inverse = np.linalg.inv(L)
+    assert np.allclose(moved.centres, (memory.centres - p) @ L)
+    there = (g + p) @ inverse
+    assert np.allclose(moved.gradients, there + moved.centres @ inverse @ inverse)
+
+
+def test_a_remembered_gradient_has_the_precision_of_its_answers():
+    """FAITH times the sum over its duels, across and along it."""
+    d, g = 4, np.array([1.0, 0.0, 0.0, 0.0])
+    E, s = np.eye(d), np.ones(d)
+    old = Window(E, np.zeros((1, d)), np.zeros(d, dtype=int), s, np.full(d, 0.5))
+    memory = Memory.empty(d).append(old, g, np.ones(d), np.eye(d), 0.05, 10)
+    assert np.array_equal(memory.gradients, g[None])
+    # Three answers about slopes 0, which say most; one about a slope of two widths.
+    assert memory.across[0] > 3 * memory.along[0] > 0
+    both = Window(*(np.concatenate([a, a]) for a in old[:2]), np.repeat([0, 1], d), *(
+        np.concatenate([a, a]) for a in old[3:]
+    ))  # fmt: skip
+    twice = Memory.empty(d).append(both, g, np.ones(d), np.eye(d), 0.05, 10)
+    assert np.array_equal(twice.across, np.repeat(memory.across, 2))
+
+
 def test_fit_of_ties_alone_is_the_prior():
     ties, one = np.zeros(2), np.zeros(2, dtype=int)
     g, w, _ = fit(np.eye(2), np.ones((1, 2)), one, ties, np.ones(2), 0.1, 0.05)
@@ -147,6 +212,18 @@ def test_fit_believes_few_of_many_wrong_answers():
     s = np.where(rng.random(400) < 0.3, -1.0, 1.0)
     g, *_ = fit(E, np.zeros((1, 4)), np.zeros(400, dtype=int), s, np.ones(400), 0.1, 0.36)
     assert (g > 0).all()
+
+
+def test_a_prior_near_zero_shortens_the_gradient():
+    E = np.eye(4)
+    about, s = np.zeros(4, dtype=int), np.array([1.0, -1.0, 1.0, 1.0])
+    lengths = [
+        np.linalg.norm(fit(E, np.zeros((1, 4)), about, s, np.ones(4), 0.1, 0.05, near)[0])
+        for near in (0.0, 1.0, 100.0)
+    ]
+    # The slope of the likelihood is at most 1.7 an answer.
+    assert lengths[0] > lengths[1] > lengths[2]
+    assert lengths[2] < 1.7 * 2 / 100
 
 
 def test_only_answers_matter(cases):

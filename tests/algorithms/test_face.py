@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 
 import geoduel as gd
-from geoduel.algorithms.face import face_at
+from geoduel.algorithms.face import Ways, face_at
 from geoduel.algorithms.first_step import directions
 from geoduel.algorithms.frame import Frame, projected_duels
+from geoduel.algorithms.noise import lead
 
 
 def face_of(domain, x, size=1e-3, seed=0):
@@ -134,3 +135,32 @@ def test_a_constraint_that_held_by_mistake_is_left():
         domain=box, budget=300, rng=1, initial_step=5.0,
     )  # fmt: skip
     np.testing.assert_allclose(result.x, goal, atol=1e-5)
+
+
+def test_tallies_are_found_again_by_direction():
+    ways = Ways(np.eye(3)[:2], np.array([2.0, -1.0]))
+    turned = np.array([0.1, 0.995, 0.0])
+    np.testing.assert_array_equal(
+        ways.at(np.stack([turned, np.eye(3)[0], np.eye(3)[2]])), [-1, 2, 0]
+    )
+    np.testing.assert_array_equal(ways.at(np.zeros((0, 3))), [])
+    np.testing.assert_array_equal(Ways(np.zeros((0, 0)), np.zeros(0)).at(np.eye(3)), np.zeros(3))
+
+
+@pytest.mark.parametrize("p", [0.1, 0.2, 0.3, 0.45])
+def test_a_lead_is_wrong_once_in_twenty(p):
+    """Of a walk that steps back with probability p, (p/(1-p))^n reach -n before n, about."""
+    odds = p / (1 - p)
+    assert odds ** lead(p) <= 1 / 19 < odds ** (lead(p) - 1)
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_a_corner_is_kept_although_answers_are_wrong(seed):
+    """Ten sides meet there, and every tenth answer would let one of them go."""
+    box = gd.Box(np.zeros(10), np.ones(10))
+    oracle = gd.from_objective(lambda x: np.sum((x - 1.5) ** 2, axis=-1), vectorized=True)
+    result = gd.minimize(
+        gd.Noisy(oracle, flip=0.1, rng=seed), box.manifold, np.full(10, 0.3),
+        domain=box, budget=800, rng=seed,
+    )  # fmt: skip
+    np.testing.assert_allclose(result.x, 1, atol=2e-2)

@@ -63,7 +63,7 @@ class Auto(DuelMethod):
 
         first step by doubling duels
         d <= 2000 (in a domain 300): blocks of DuelNewton, until the answers need probes four
-        times as long
+        times as long (in a domain: always)
         then, and for larger d: steps of DuelCSA, which starts from what was learned
         where that has ended: once more from a random point, ``restarts`` times; duels between the
         ends decide
@@ -94,7 +94,7 @@ class Auto(DuelMethod):
 
     restarts: int = 0
 
-    version: ClassVar[int] = 2
+    version: ClassVar[int] = 3
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -120,7 +120,9 @@ class Auto(DuelMethod):
         if isinstance(state, Restarted):
             champion, left, local = state.champion, state.left, state.local
         local = yield from self._method(manifold, local).step(manifold, local, rng)
-        if isinstance(local, NewtonState) and local.answering.widen > HAND_OVER:
+        # At a boundary DuelCSA does worse, whatever the noise.
+        widened = isinstance(local, NewtonState) and local.answering.widen > HAND_OVER
+        if widened and self.domain is None:
             local = DuelCSA.take_over(local)
         if local.stop is None or not self.restarts:
             return local if champion is None else Restarted(local, champion, left)

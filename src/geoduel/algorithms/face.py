@@ -15,7 +15,7 @@ from ..domains import Domain
 from ..manifolds.base import Manifold
 from .frame import Frame
 
-__all__ = ["Face", "face_at"]
+__all__ = ["Face", "Ways", "face_at"]
 
 LOST = 0.03  # share of a probe's length that counts: more than rounding and curvature
 FLAT = 0.05  # singular values of unit normals below which they only show a curved boundary
@@ -51,6 +51,28 @@ class Face(NamedTuple):
     def flatten(self, c: np.ndarray) -> np.ndarray:
         """Vectors without what is normal to the face."""
         return c - (c @ self.normals.T) @ self.normals
+
+
+class Ways(NamedTuple):
+    """What duels have said about the ways back inside, over the blocks.
+
+    Attributes
+    ----------
+    edges : ndarray of shape (m, d)
+        Unit vectors.
+    ahead : ndarray of shape (m,)
+        Duels won by a step along the edge, less those lost.
+    """
+
+    edges: np.ndarray
+    ahead: np.ndarray
+
+    def at(self, edges: np.ndarray) -> np.ndarray:
+        """The tally of edges seen from another point: that of the nearest, within 20 degrees."""
+        if not len(self.ahead) or not len(edges):
+            return np.zeros(len(edges))
+        alike = edges @ self.edges.T
+        return np.where(alike.max(axis=1) > 0.94, self.ahead[alike.argmax(axis=1)], 0.0)
 
 
 def face_at(manifold: Manifold, frame: Frame, domain: Domain, probes: np.ndarray) -> Face:

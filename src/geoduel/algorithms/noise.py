@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-__all__ = ["Noise", "votes"]
+__all__ = ["Noise", "lead", "votes"]
 
 ALARM = 0.40  # share of re-asked duels with another answer above which probes are widened
 
@@ -27,6 +27,23 @@ def votes(p: float) -> int:
     """
     p = min(0.45, p)
     return 2 * math.ceil(2.7 * 2 * p * (1 - p) / (1 - 2 * p) ** 2) + 1
+
+
+def lead(p: float) -> int:
+    """How far ahead an answer has to be, asked again and again, to be right in 19 of 20 cases.
+
+    Parameters
+    ----------
+    p : float
+        Probability of a wrong answer; above 0.45 it is taken as that.
+
+    Examples
+    --------
+    >>> lead(0.0), lead(0.1), lead(0.2)
+    (1, 2, 3)
+    """
+    p = min(0.45, p)
+    return 1 if p < 0.01 else math.ceil(math.log(19) / math.log((1 - p) / p))
 
 
 class Noise(NamedTuple):
