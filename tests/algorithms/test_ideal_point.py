@@ -223,6 +223,17 @@ def test_finds_the_ideal_on_any_manifold(manifold):
     manifold.check_point(state.best)
 
 
+def test_questions_are_no_wider_than_geodesics_are_shortest():
+    """On the simplex they turn back at the boundary, and 80 degrees lead there from anywhere."""
+    manifold, method = gd.Simplex(3), gd.IdealPoint()
+    state = method.start(manifold, np.array([0.2, 0.3, 0.5]), np.random.default_rng(0))
+    for seed in range(5):
+        a, b = method.propose(manifold, state, np.random.default_rng(seed))
+        middle = manifold.exp(a, manifold.log(a, b) / 2)
+        assert manifold.dist(middle, state.best) < 0.05  # a mean and a median of particles
+        assert min(a.min(), b.min()) < 0.05  # nine tenths of the way
+
+
 def test_same_generator_same_questions_and_points_stay_on_the_manifold():
     person = [draw_person(SPHERE, np.eye(3)[0], np.random.default_rng(3)) for _ in range(2)]
     runs = [ask_and_answer(gd.IdealPoint(), SPHERE, np.eye(3)[0], p, 6) for p in person]

@@ -7,6 +7,7 @@ import pytest
 
 import geoduel as gd
 from geoduel.errors import ArgumentError
+from geoduel.problems import Karcher
 
 
 def lopsided(x):
@@ -108,6 +109,15 @@ def test_random_iterate_is_one_of_the_iterates():
         returns="random", iterations=50, callback=lambda p: points.append(p.point) and None
     )
     assert any(np.array_equal(result.x, p) for p in points[:-1])
+
+
+def test_the_default_step_does_not_drift_away_where_curvature_is_negative():
+    """A fifth of the typical distance of SPD(10) does: to matrices of condition 1e16."""
+    problem = Karcher.random(10, m=10, rng=0)
+    result = gd.minimize(
+        problem.oracle(), problem.manifold, problem.x0, method="rdngd", budget=2000, rng=0
+    )
+    assert problem.gap(result.x) < 0.05 * problem.gap(problem.x0)
 
 
 def test_domain_keeps_every_iterate_inside():

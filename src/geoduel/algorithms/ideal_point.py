@@ -9,13 +9,13 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from .._arrays import Array, namespace
+from .._arrays import Array, host, namespace
 from ..errors import ArgumentError
 from ..manifolds.base import Manifold
 from .asking import best_question, check_answer, check_settings, inside, scales
 from .base import QuestionMethod
 from .chart import Chart
-from .frame import Frame, reach
+from .frame import Frame
 from .observer import LAPSE, Observer, observer
 from .perception import OTHERS, Answers, Perception, Prior, evaluate, outcomes, rater_offset
 
@@ -288,15 +288,17 @@ class IdealPoint(QuestionMethod):
         """Exp(±h u) about a point of the chart, inside the domain."""
         radius, _ = scales(self, manifold)
         h = HALF_WIDTH * radius if self.half_width is None else self.half_width
-        h = max(min(h, 0.9 * reach(manifold)), self.min_radius)
         frame, _ = state.chart.frame.move(manifold, centre)
         frame, _, _ = frame.enter(manifold, self.domain)
         u = u / np.linalg.norm(u, axis=1, keepdims=True)
+        # Farther out than geodesics are shortest, points are nearer than they seem.
+        farthest = 1e-3 * host(manifold.extent(frame.point, frame.tangent(manifold, 1e-3 * u)))
+        widths = np.maximum(np.minimum(h, 0.9 * farthest), self.min_radius)
 
         def ends(h: np.ndarray) -> tuple[Array, Array]:
             return manifold.exp_pair(frame.point, frame.tangent(manifold, h[:, None] * u))
 
-        return inside(self.domain, ends, np.full(len(u), h))
+        return inside(self.domain, ends, widths)
 
     def _chances(
         self,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from ..direction import estimate
 from ..errors import ArgumentError
 from ..manifolds.base import Manifold
 from ..schedules import Schedule, as_schedule, cosine
-from .base import default_radius, pick
+from .base import default_radius, default_step, pick
 
 if TYPE_CHECKING:
     from ..domains import Domain
@@ -49,8 +49,8 @@ class RDNGD:
     Parameters
     ----------
     step_size : float, schedule or callable, optional
-        η_k, a geodesic length. By default a cosine from a fifth of the manifold's typical distance
-        down to the radius.
+        η_k, a geodesic length. By default a cosine from
+        `geoduel.algorithms.base.default_step` down to the radius.
     radius : float, optional
         ν, the geodesic length of the perturbation. By default the least that the dtype resolves
         safely, `geoduel.algorithms.base.default_radius`.
@@ -84,6 +84,8 @@ class RDNGD:
     returns: Literal["best", "last", "random"] = "best"
     total: int | None = field(default=None, repr=False)  # T, filled in by `plan`
 
+    version: ClassVar[int] = 2
+
     def __post_init__(self) -> None:
         positive_int(self.batch, "batch")
         one_of(self.returns, "returns", ("best", "last", "random"))
@@ -105,7 +107,7 @@ class RDNGD:
         if iterations is None and self.returns == "random":
             raise ArgumentError('returns="random" draws R below T: give iterations= or budget=')
         radius = self.radius or default_radius(manifold, x0)
-        schedule = as_schedule(self.step_size or cosine(manifold.typical_dist / 5, radius))
+        schedule = as_schedule(self.step_size or cosine(default_step(manifold), radius))
         if iterations:
             schedule = schedule.bind(iterations)
         return replace(self, radius=radius, step_size=schedule, total=iterations), iterations

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Generator
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from .._check import positive_int
 from ..errors import ArgumentError
 from ..manifolds.base import Manifold
 from ..schedules import Schedule, as_schedule, geometric
-from .base import default_radius
+from .base import default_radius, default_step
 from .rdngd import RDNGD, RDNGDState
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ class RRDNGD:
         well-conditioned objectives.
     step_size : float, schedule or callable, optional
         η_k, geodesic length of the steps in phase k. A number is the step of the first phase, which
-        shrinks by √2 a phase. By default a fifth of the manifold's typical distance.
+        shrinks by √2 a phase. By default `geoduel.algorithms.base.default_step`.
     radius : float or callable, optional
         ν_k, perturbation of phase k, a geodesic length; by default what the dtype resolves safely.
     phases : int, optional
@@ -85,6 +85,8 @@ class RRDNGD:
     >>> bool(result.x @ result.x < 1e-6), result.iterations
     (True, 600)
     """
+
+    version: ClassVar[int] = 2
 
     phase_length: int | None = None
     step_size: float | Schedule | Callable[[int], float] | None = None
@@ -119,7 +121,7 @@ class RRDNGD:
             replace(
                 self,
                 phase_length=phase_length,
-                step_size=self.step_size or geometric(manifold.typical_dist / 5, math.sqrt(0.5)),
+                step_size=self.step_size or geometric(default_step(manifold), math.sqrt(0.5)),
                 radius=as_schedule(self.radius or default_radius(manifold, x0)),
             ),
             iterations,
