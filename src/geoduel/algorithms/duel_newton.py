@@ -240,7 +240,7 @@ class DuelNewton(DuelMethod):
     The window keeps 4d to 7.5d answers, and three times as many are in the gradients. A block needs
     one QR, one LU and some products of d x d matrices; the fit, all answers of a block being about
     one centre, is cheap beside them (`geoduel.algorithms.duel_newton.fit`). With all else but f a
-    duel costs 0.14 ms for d = 30, 0.09 ms for d = 100, 0.16 ms for d = 300, 0.6 ms for d = 1000,
+    duel costs 0.10 ms for d = 30, 0.07 ms for d = 100, 0.12 ms for d = 300, 0.6 ms for d = 1000,
     and the memory is 0.3 GB for d = 1000; beyond that both grow as d². In a domain a projected duel
     has a centre of its own; where most are, the fit costs N d² operations, and a duel 0.3 ms for
     d = 100.
