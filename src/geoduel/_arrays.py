@@ -157,14 +157,14 @@ def dot(u: Array, v: Array, first: int = 0) -> Array:
     One pair of NumPy vectors gives a Python float, which scales an array twice as fast as a NumPy
     number does; this is where a run on a small problem spends its time.
     """
+    if vectors(u, v):
+        return blas.dot(u[first:], v[first:]) if first else blas.dot(u, v)
     xp, n = namespace(u, v), u.shape[-1]
     if xp is np and 1 < n <= _FEW and u.ndim + v.ndim > 2:
         product = u * v
         return product @ _ones(n, first, product.dtype)
     if first:
         u, v = u[..., first:], v[..., first:]
-    if vectors(u, v):
-        return blas.dot(u, v)
     # The compatibility layer takes ten times as long for torch's vecdot.
     return np.vecdot(u, v) if xp is np else xp.sum(u * v, axis=-1)
 

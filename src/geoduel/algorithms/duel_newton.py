@@ -336,8 +336,7 @@ class DuelNewton(DuelMethod):
 
         e = directions(rng, n, n)
         e = e @ T.T if n < d else e
-        about = np.zeros(n, dtype=int)
-        v, c = e @ A.T, np.zeros((1, d))
+        v = e @ A.T
         probe = frame.within(manifold, delta * v, farthest, 0.25)
         noise = state.answering
         if noise.widen > 1:
@@ -350,15 +349,16 @@ class DuelNewton(DuelMethod):
         repeats, noise = noise.due(max(n, trials))
         often = min(4, max(enough, 2 if repeats and not n else 1))
         asked = np.r_[np.arange(n), rng.permutation(n)[:repeats]]
-        told, v, about, probe = e[asked], v[asked], about[asked], probe[asked]
+        told, v, probe = e[asked], v[asked], probe[asked]
+        z, about = np.zeros((1, d)), np.zeros(len(asked), dtype=int)
         back, ways = np.zeros(d), NOWHERE  # steps inside that have won
         if self.domain is not None:
             ahead = state.ways.at(face.edges)
             tried = np.lexsort((rng.random(len(ahead)), -ahead))[:trials]
             tried = np.tile(tried, often)
             across = face.edges * (delta / np.linalg.norm(_whiten(A, face.edges), axis=1))[:, None]
-            s, told, c, about, won = yield from self._projected_duels(
-                manifold, frame, A, v, c, about, probe, across[tried]
+            s, told, z, about, won = yield from self._projected_duels(
+                manifold, frame, A, v, probe, across[tried]
             )
             np.add.at(ahead, tried, won)
             won = won.reshape(often, trials)
@@ -369,7 +369,7 @@ class DuelNewton(DuelMethod):
         else:
             s = yield from mirrored_duels(manifold, frame, probe)
         noise = noise.see(s[asked[n:]], s[n:])
-        window = state.window.append(told, _whiten(A, c), about, s, BLUR * delta)
+        window = state.window.append(told, z, about, s, BLUR * delta)
 
         # Gradient and Hessian that explain the answers, and a saddle-free Newton step.
         # Along a face the older gradients are of no use: its normal was in them.
@@ -387,9 +387,9 @@ class DuelNewton(DuelMethod):
             memory,
         )
         if n == d:
-            old = window.part(slice(0, max(0, len(window.answers) - _memory(d))))
-            memory = memory.judged(g, w, U).append(old, g, w, U, lapse, 3 * _memory(d) // d)
-        window = window.part(slice(-_memory(d), None))
+            old = window.part(slice(0, max(0, len(window.answers) - _recent(d))))
+            memory = memory.judged(g, w, U).append(old, g, w, U, lapse, 3 * _recent(d) // d)
+        window = window.part(slice(-_recent(d), None))
         w = np.clip(abs(w), CLIP, 1 / CLIP)
         p = -_stretched(g, U, 1 / w)
         p *= min(1.0, 3 * delta * math.sqrt(d) / max(1e-300, float(np.linalg.norm(p))))
@@ -436,23 +436,21 @@ class DuelNewton(DuelMethod):
         frame: Frame,
         A: np.ndarray,
         v: np.ndarray,
-        c: np.ndarray,
-        about: np.ndarray,
         probe: np.ndarray,
         across: np.ndarray,
     ) -> Generator[tuple[Array, Array], Any, tuple[np.ndarray, ...]]:
         """Duels in a domain, and beside them duels of the base point with steps ``across`` a face.
 
-        Returns the signs; the directions that they tell of, whitened, the centres and which is
-        whose, after projection; and +1 for each step across that won, -1 where it lost.
+        Returns the signs; the directions that they tell of, the centres and which is whose, after
+        projection, whitened; and +1 for each step across that won, -1 where it lost.
         """
         assert self.domain is not None
         trials = at_least(across, self.min_radius)
         s, half, middle = yield from projected_duels(
             manifold,
             frame,
-            np.concatenate([c[about] + probe, np.zeros_like(trials)]),
-            np.concatenate([c[about] - probe, trials]),
+            np.concatenate([probe, np.zeros_like(trials)]),
+            np.concatenate([-probe, trials]),
             self.domain,
         )
         m = len(probe)
@@ -460,9 +458,9 @@ class DuelNewton(DuelMethod):
         scale = np.linalg.norm(v, axis=1) / length
         told = _whiten(A, half[:m] * scale[:, None])
         # Those that were projected have a centre of their own.
-        own = np.linalg.norm(middle[:m] - c[about], axis=1) > 1e-6 * length
-        about = np.where(own, len(c) - 1 + np.cumsum(own), about)
-        return s[:m], told, np.concatenate([c, middle[:m][own]]), about, s[m:]
+        own = np.linalg.norm(middle[:m], axis=1) > 1e-6 * length
+        z = _whiten(A, np.concatenate([np.zeros((1, manifold.dim)), middle[:m][own]]))
+        return s[:m], told, z, np.where(own, np.cumsum(own), 0), s[m:]
 
 
 def _cosine(a: np.ndarray, b: np.ndarray) -> float:
@@ -500,7 +498,7 @@ def _gain(d: int, noise: Noise) -> float:
     return min(GAIN, math.sqrt(0.7 * noise.capacity * d))
 
 
-def _memory(d: int) -> int:
+def _recent(d: int) -> int:
     """Duels in the window: 7.5d, and 4d in high dimension. Longer ones lag, with noise too."""
     return int(d * min(7.5, max(4.0, 7.5 * (30 / d) ** 0.7)))
 

@@ -74,8 +74,12 @@ class Frame(NamedTuple):
         c = within(c, radius)
         if manifold.complete:
             return c
-        times = share * host(manifold.extent(self.point, self._vectors(manifold, self._own(c))))
-        return c * np.minimum(1, times)[..., None]
+        return c * np.minimum(1, share * self.extent(manifold, c))[..., None]
+
+    def extent(self, manifold: Manifold, c: np.ndarray) -> np.ndarray:
+        """Times up to which the geodesics with velocities ``c`` and ``-c`` are shortest."""
+        v = self._vectors(manifold, self._own(c))
+        return _to_numpy(manifold.extent(self.point, v))
 
     def at(self, manifold: Manifold, c: np.ndarray, domain: Domain | None = None) -> Array:
         """Points Exp_x(Σ c_i E_i), projected on the domain, shape (..., *point_shape)."""

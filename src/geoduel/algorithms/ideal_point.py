@@ -9,7 +9,7 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from .._arrays import Array, host, namespace
+from .._arrays import Array, namespace
 from ..errors import ArgumentError
 from ..manifolds.base import Manifold
 from .asking import best_question, check_answer, check_settings, inside, scales
@@ -292,8 +292,7 @@ class IdealPoint(QuestionMethod):
         frame, _, _ = frame.enter(manifold, self.domain)
         u = u / np.linalg.norm(u, axis=1, keepdims=True)
         # Farther out than geodesics are shortest, points are nearer than they seem.
-        farthest = 1e-3 * host(manifold.extent(frame.point, frame.tangent(manifold, 1e-3 * u)))
-        widths = np.maximum(np.minimum(h, 0.9 * farthest), self.min_radius)
+        widths = np.maximum(np.minimum(h, 0.9 * frame.extent(manifold, u)), self.min_radius)
 
         def ends(h: np.ndarray) -> tuple[Array, Array]:
             return manifold.exp_pair(frame.point, frame.tangent(manifold, h[:, None] * u))

@@ -129,7 +129,7 @@ class SPD(Manifold):
 
     @property
     def complete(self) -> bool:
-        return self.metric != "bures-wasserstein"
+        return not isinstance(self._metric, BuresWasserstein)
 
     def extent(self, x: Array, v: Array) -> Array:
         if isinstance(self._metric, BuresWasserstein):
