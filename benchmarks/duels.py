@@ -1,6 +1,7 @@
 """How many duels to 3, 6 and 9 digits: the default method beside others.
 
-    python benchmarks/duels.py [--quick | --study | --bounded | --elsewhere | --flips | --corners]
+    python benchmarks/duels.py [--quick | --study | --bounded | --elsewhere | --flips |
+                                --bradley-terry | --corners]
                                [--only NAME ...] [--methods NAME ...]
                                [--first-seed 60] [--seeds 10]
 
@@ -12,8 +13,9 @@ gap (infinite if it never does), the multiple of the bound and the range at nine
 The default's constants were tuned on other seeds, in part of the same classes; docs/methods.md says
 which was seen when. ``--bounded``: problems with a domain, most with the optimum on its boundary.
 ``--elsewhere``: the other manifolds. ``--flips``: every fifth answer is wrong; the share of the gap
-that is left after so many duels, by the default and by DuelCSA. ``--corners``: the same where the
-optimum is at a corner of a domain. pycma and nevergrad run where they are installed, in normal
+that is left after so many duels, by the default and by DuelCSA. ``--bradley-terry``: the same where
+near points are told apart by chance. ``--corners``: with wrong answers, where the optimum is at a
+corner of a domain. pycma and nevergrad run where they are installed, in normal
 coordinates at the start; pycma ranks λ points a generation, counted as λ log2 λ duels; nevergrad's
 (1+1) strategy compares one point with the incumbent.
 """
@@ -301,12 +303,15 @@ def report(name: str, runs: dict[str, Any], seeds: range) -> None:
 def wrong_answers(
     name: str,
     make: Callable[[int], Any],
-    flip: float,
+    noise: float | str,
     method: str,
     seeds: range,
     after: tuple[int, ...],
 ) -> None:
-    """Print what share of the gap is left after so many duels, a part ``flip`` of them wrong."""
+    """Print what share of the gap is left after so many duels.
+
+    ``noise`` is the part of them that is wrong; or "bradley-terry", of scale 1 % of the first gap.
+    """
     left = []
     for seed in seeds:
         problem = make(seed)
@@ -316,8 +321,11 @@ def wrong_answers(
             if len(shares) < len(after) and p.duels >= after[len(shares)]:
                 shares.append(float(problem.gap(p.x)))
 
+        how: Any = {"flip": noise}
+        if isinstance(noise, str):
+            how = {"model": noise, "scale": 0.01 * first}
         result = gd.minimize(
-            gd.Noisy(problem.oracle(), flip=flip, rng=seed), problem.manifold, problem.x0,
+            gd.Noisy(problem.oracle(), rng=seed, **how), problem.manifold, problem.x0,
             method=method, budget=after[-1] + 60, rng=seed, callback=note,
             domain=getattr(problem, "bounds", None),
         )  # fmt: skip
@@ -326,7 +334,8 @@ def wrong_answers(
         left.append(np.maximum(shares, 0) / first)
     middle, worst = np.median(left, axis=0), np.max(left, axis=0)
     cells = (f"{n}: {m:.1e}, worst {w:.1e}" for n, m, w in zip(after, middle, worst, strict=True))
-    print(f"{name}, {flip:.0%} flips, {method:9s} after " + "   ".join(cells), flush=True)
+    words = noise if isinstance(noise, str) else f"{noise:.0%} flips"
+    print(f"{name}, {words}, {method:9s} after " + "   ".join(cells), flush=True)
 
 
 def flips(seeds: range) -> None:
@@ -336,6 +345,17 @@ def flips(seeds: range) -> None:
             "quadratic-30-1e2",
             lambda s: Quadratic.random(30, 1e2, s), 0.2, method, seeds, (500, 1000, 3000, 5000),
         )  # fmt: skip
+
+
+def bradley_terry(seeds: range) -> None:
+    """Quadratics of d = 30 and 5, by the default and by DuelCSA."""
+    for d, condition in ((30, 1e0), (30, 1e2), (5, 1e0), (5, 1e2)):
+        for method in ("auto", "duel-csa"):
+            wrong_answers(
+                f"quadratic-{d}-{condition:.0e}",
+                lambda s, d=d, condition=condition: Quadratic.random(d, condition, s),
+                "bradley-terry", method, seeds, (1000, 3000, 10000),
+            )  # fmt: skip
 
 
 def corners(seeds: range) -> None:
@@ -352,6 +372,7 @@ def main() -> None:
     parser.add_argument("--bounded", action="store_true", help="problems with a domain")
     parser.add_argument("--elsewhere", action="store_true", help="the other manifolds")
     parser.add_argument("--flips", action="store_true", help="every fifth answer wrong")
+    parser.add_argument("--bradley-terry", action="store_true", help="near points told by chance")
     parser.add_argument("--corners", action="store_true", help="wrong answers at vertices")
     parser.add_argument("--only", nargs="+", choices=[*ALL], metavar="NAME")
     parser.add_argument("--methods", nargs="+", metavar="NAME")
@@ -364,8 +385,13 @@ def main() -> None:
     count = min(args.seeds, 3) if args.quick else args.seeds
     seeds = range(args.first_seed, args.first_seed + count)
     print(describe_machine())
-    if args.flips or args.corners:
-        return flips(seeds) if args.flips else corners(seeds)
+    for wanted, run in (
+        (args.flips, flips),
+        (args.bradley_terry, bradley_terry),
+        (args.corners, corners),
+    ):
+        if wanted:
+            return run(seeds)
     for name in names:
         report(name, methods(args.methods), seeds)
 
