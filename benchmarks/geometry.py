@@ -1,6 +1,6 @@
 """Speed and accuracy of the geometry, beside pymanopt, geomstats and geoopt.
 
-    python benchmarks/geometry.py [--quick] [--only "Sphere(10)" "SPD(3)" ...]
+    python benchmarks/geometry.py [--quick] [--only "Sphere(10)" "SPD(3)" ...] [--apart 0.1]
 
 Microseconds a call of exp, log, dist, transport and unit_tangent, for one point and for batches of
 100 and 10,000; one thread; all packages in one run, taking turns. A package is missing where it has
@@ -18,6 +18,8 @@ import argparse
 import json
 import warnings
 from collections.abc import Callable
+from contextlib import suppress
+from math import cos, sin, sqrt
 from pathlib import Path
 
 from _timing import describe_machine, least_times
@@ -30,13 +32,15 @@ OPERATIONS = ("exp", "log", "dist", "transport", "unit_tangent")
 GOLDEN = Path(__file__).resolve().parents[2] / "shared" / "golden"
 
 
-def ours(manifold: gd.Manifold, batch: tuple[int, ...]) -> dict[str, Callable[[], object]]:
-    """Our five operations at random points with tangents of length 0.7."""
+def ours(
+    manifold: gd.Manifold, batch: tuple[int, ...], apart: float
+) -> dict[str, Callable[[], object]]:
+    """Our five operations at random points x and points y, ``apart`` from them, or random for 0."""
     rng = np.random.default_rng(0)
     x = manifold.random_point(rng, batch)
-    v = 0.7 * manifold.unit_tangent(rng, x)
+    v = (apart or 0.7) * manifold.unit_tangent(rng, x)
     w = manifold.unit_tangent(rng, x)
-    y = manifold.exp(x, v)
+    y = manifold.exp(x, v) if apart else manifold.random_point(rng, batch)
     return {
         "exp": lambda: manifold.exp(x, v),
         "log": lambda: manifold.log(x, y),
@@ -172,12 +176,12 @@ HOPELESS = 50.0  # times ours for 100 points: then 10,000 would take minutes
 
 
 def speed(
-    label: str, k: int, repeats: int, least: float, skip: set[tuple[str, str]]
+    label: str, k: int, apart: float, repeats: int, least: float, skip: set[tuple[str, str]]
 ) -> dict[str, dict[str, float]]:
     """Seconds a call by operation and package, but for those to skip."""
     manifold, sizes = CASES[label]
     name = label.split("(")[0]
-    operations = ours(manifold, () if k == 1 else (k,))
+    operations = ours(manifold, () if k == 1 else (k,), apart)
     data = operations.pop("data")
     packages: dict[str, dict] = {"geoduel": operations}
     for peer, make in PEERS.items():
@@ -207,16 +211,40 @@ def speed(
     return table
 
 
-def sharing(label: str) -> float:
+def sharing(label: str, k: int) -> float:
     """Cost of exp(x, v) and exp(x, -v) together, in multiples of one exp."""
     manifold, _ = CASES[label]
     rng = np.random.default_rng(0)
-    x = manifold.random_point(rng)
+    x = manifold.random_point(rng, () if k == 1 else (k,))
     v = 0.7 * manifold.unit_tangent(rng, x)
     times = least_times(
-        {"one": lambda: manifold.exp(x, v), "two": lambda: manifold.exp_pair(x, v)}, 25
+        {"one": lambda: manifold.exp(x, v), "two": lambda: manifold.exp_pair(x, v)}, 50
     )
     return times["two"] / times["one"]
+
+
+def limit(label: str) -> dict[str, float]:
+    """Seconds of one exponential on a sphere, and of its bare formula: what Python allows.
+
+    The formula takes two vectors of doubles for granted, and that they are not zero, and it drifts
+    off the sphere.
+    """
+    from scipy.linalg import get_blas_funcs
+
+    dot, rot = get_blas_funcs(("dot", "rot"), dtype=float)
+
+    def bare(x: np.ndarray, v: np.ndarray) -> np.ndarray:
+        angle = sqrt(dot(v, v))
+        return rot(x, v, cos(angle), sin(angle) / angle)[0]
+
+    manifold, sizes = CASES[label]
+    rng = np.random.default_rng(0)
+    x = manifold.random_point(rng)
+    v = 0.7 * manifold.unit_tangent(rng, x)
+    functions = {"geoduel": lambda: manifold.exp(x, v), "bare formula": lambda: bare(x, v)}
+    with suppress(ImportError):
+        functions |= {"pymanopt": pymanopt("Sphere", sizes, 1, (x, v, v, x))["exp"]}  # type: ignore[index]
+    return least_times(functions, 25)
 
 
 def accuracy() -> None:
@@ -281,15 +309,21 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="fewer repeats, no batch of 10,000")
     parser.add_argument("--only", nargs="+", choices=CASES, default=CASES, help="these manifolds")
+    parser.add_argument(
+        "--apart", type=float, default=0.7, help="distance of the points; 0: independent ones"
+    )
     options = parser.parse_args()
     quick = options.quick
     warnings.simplefilter("ignore")
     print(describe_machine())
+    sizes = (1, 100) if quick else (1, 100, 10_000)
     behind = []
     for label in options.only:
         skip: set[tuple[str, str]] = set()
-        for k in (1, 100) if quick else (1, 100, 10_000):
-            table = speed(label, k, 5 if quick else 11, 0.002 if quick else 0.01, skip)
+        for k in sizes:
+            table = speed(
+                label, k, options.apart, 5 if quick else 11, 0.002 if quick else 0.01, skip
+            )
             print(f"\n{label}, {k} point{'s' * (k > 1)}   microseconds a call (ratio to ours)")
             for operation, times in table.items():
                 mine = times["geoduel"]
@@ -302,10 +336,17 @@ def main() -> None:
                         if t < mine:
                             behind.append(f"{label} x {k} {operation}: {package} {mine / t:.2f}x")
                 print(f"  {operation:14s}" + "   ".join(cells))
-    print("\nexp(x, v) and exp(x, -v) together, in multiples of one exp")
+    print("\nexp(x, v) and exp(x, -v) together, in multiples of one exp, for", sizes, "points")
     for label in options.only:
         if label in ("Sphere(100)", "SPD(3)", "SPD(10)", "Rotations(3)", "Rotations(5)"):
-            print(f"  {label:14s} {sharing(label):.2f}")
+            print(f"  {label:14s}", *(f"{sharing(label, k):.2f}" for k in sizes))
+    for label in options.only:
+        if label.startswith("Sphere"):
+            times = limit(label)
+            print(
+                f"\n{label}, one exp, microseconds: "
+                + ", ".join(f"{name} {t * 1e6:.2f}" for name, t in times.items())
+            )
     print("\nCells where a peer is ahead:", "; ".join(behind) if behind else "none")
     if options.only is CASES:
         print("\nLargest error against the reference values, in multiples of the tolerance")

@@ -8,13 +8,15 @@ import numpy as np
 import pytest
 from scipy.linalg import expm, expm_frechet, logm, solve_triangular
 
-from geoduel import _linalg, _symmetric
-from geoduel._linalg import eigh, eigvalsh, factor, positive, svd
+from geoduel import _arrays, _linalg, _symmetric
+from geoduel._arrays import combine, combine_both, in_blocks
+from geoduel._linalg import eigh, eigvalsh, factor, lanes, matmul, positive, svd
 from geoduel._symmetric import (
     ExpLog,
     attach,
     exp_difference,
     exponential,
+    exponential_pair,
     hadamard,
     pack,
     sym,
@@ -132,11 +134,69 @@ def test_horner_is_the_polynomial():
     np.testing.assert_allclose(got, expected, rtol=0, atol=1e-13)
 
 
-def test_large_stacks_are_worked_on_in_pieces(monkeypatch):
-    w = 0.3 * symmetric(7, 3, (50,))
-    whole = _symmetric._cosh_sinh(w, 2.0)
-    monkeypatch.setattr(_symmetric, "_CACHED", 60)
-    np.testing.assert_array_equal(_symmetric._cosh_sinh(w, 2.0), whole)
+@pytest.mark.parametrize("size", [1e-9, 0.9, 1.1, 5.0])
+@pytest.mark.parametrize("batch", [(), (4,)])
+def test_exponential_pair_is_that_of_both_signs(size, batch):
+    w, left = symmetric(5, 3, batch), np.random.default_rng(6).standard_normal((*batch, 3, 3))
+    w = size * w / np.linalg.norm(w, axis=(-2, -1), keepdims=True)
+    at = exponential(w, left, left @ left.mT)
+    for got, expected in zip(
+        exponential_pair(w, left, left @ left.mT), (at(1.0), at(-1.0)), strict=True
+    ):
+        np.testing.assert_array_equal(got, got.mT)
+        np.testing.assert_allclose(got, expected, rtol=0, atol=8 * EPS * np.max(abs(expected)))
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 4])
+def test_large_stacks_of_tiny_matrices(n):
+    """They have another layout in memory, and a text of their own."""
+    a = np.random.default_rng(15).standard_normal((40, 30, n, n))
+    x = sym(a @ a.mT + np.eye(n))
+    low, inverse = factor(x)
+    assert low.strides[0] == inverse.strides[0] == low.itemsize
+    tolerance = {"rtol": 0, "atol": 40 * n * EPS * np.max(x)}
+    np.testing.assert_allclose(low, np.linalg.cholesky(x), **tolerance)
+    np.testing.assert_allclose(inverse, np.linalg.inv(low), **tolerance)
+    for b in (a, lanes(a), a[0, 0]):
+        np.testing.assert_allclose(matmul(low, b), low @ b, **tolerance)
+        np.testing.assert_allclose(matmul(b, low.mT), b @ low.mT, **tolerance)
+    np.testing.assert_array_equal(sym(lanes(a)), sym(a))
+    assert sym(lanes(a)).flags.c_contiguous
+    x[7, 7] = np.diag([-1e-18, *[1.0] * (n - 1)])
+    if n > 1:
+        assert np.all(np.isfinite(factor(x)[1]))  # repaired, as in small stacks
+    x[7, 7] -= 1e-3 * np.eye(n)
+    with pytest.raises(NotOnManifoldError, match=r"eigenvalue is -0\.001"):
+        factor(x)
+
+
+@pytest.mark.parametrize("n", [1, 3, 6])
+def test_stacks_of_every_layout_and_kind(n):
+    x = (np.eye(n) + np.ones((n, n))) * np.arange(1, 6)[:, None, None]
+    expected = np.linalg.cholesky(x)
+    for a in (x, np.asfortranarray(x), x.astype(int), np.asfortranarray(x.astype(int)), x[:0]):
+        low, inverse = factor(a)
+        np.testing.assert_allclose(low, expected[: len(a)], rtol=0, atol=1e-14)
+        np.testing.assert_allclose(low @ inverse, np.broadcast_to(np.eye(n), a.shape), atol=1e-14)
+        np.testing.assert_allclose(matmul(a, a), a @ a, rtol=1e-14)
+
+
+def test_blocks_make_no_difference(monkeypatch):
+    monkeypatch.setattr(_arrays, "BLOCK", 60)
+    x, y = np.random.default_rng(16).standard_normal((2, 25, 3, 3))
+    np.testing.assert_array_equal(in_blocks(np.add, 2, x, y), x + y)
+    total, size = in_blocks(lambda a: (a + a, np.sum(a, axis=(-2, -1))), 2, x)
+    np.testing.assert_array_equal(total, 2 * x)
+    np.testing.assert_array_equal(size, np.sum(x, axis=(-2, -1)))
+    np.testing.assert_array_equal(in_blocks(np.add, 2, x, y[0]), x + y[0])
+    t = np.linspace(0, 1, 25)
+    for a in (t, 0.3, np.float64(0.3)):
+        first, second = np.reshape(a, (-1, 1, 1)) * x, t[:, None, None] * y
+        np.testing.assert_array_equal(combine(a, x, t, y, 2), first + second)
+        np.testing.assert_array_equal(combine_both(a, x, t, y, 2), (first + second, first - second))
+    np.testing.assert_array_equal(
+        combine(t, x[0], t, y[0], 2), t[:, None, None] * x[0] + t[:, None, None] * y[0]
+    )
 
 
 # -- gradients -------------------------------------------------------------------------------------

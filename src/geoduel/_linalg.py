@@ -25,12 +25,14 @@ __all__ = [
     "factor",
     "horner",
     "identity",
+    "lanes",
     "matmul",
     "positive",
     "stop",
     "svd",
     "svdvals",
     "tracked",
+    "weighted",
 ]
 
 
@@ -71,7 +73,33 @@ def stop(a: Array) -> Array:
 
 def matmul(a: Array, b: Array) -> Array:
     """A B; for two small matrices NumPy's dot takes half the time of its @."""
-    return a.dot(b) if type(a) is np.ndarray and a.ndim == 2 == b.ndim else a @ b
+    if type(a) is np.ndarray:
+        if a.ndim == 2 == b.ndim:
+            return a.dot(b)
+        if _in_lanes(a):
+            return np.einsum("...ij,...jk->...ik", a, lanes(b))
+    return a @ b
+
+
+def lanes(a: Array) -> Array:
+    """Large NumPy stacks of the smallest matrices with another layout, all else as it is.
+
+    The entries at one place in all the matrices then lie side by side in memory, and operations run
+    along the stack, as along lanes. Products, by `matmul`, take a fifth of the time.
+    """
+    if type(a) is not np.ndarray or a.ndim < 3 or _in_lanes(a):
+        return a
+    rows, columns = a.shape[-2:]
+    if rows > _TINY or columns > _TINY or a.size <= _MANY * rows * columns or a.dtype.kind != "f":
+        return a
+    return np.asfortranarray(a.mT).mT
+
+
+_TINY, _MANY = 4, 128  # size of the matrices, and number of them beyond which it pays
+
+
+def _in_lanes(a: np.ndarray) -> bool:
+    return a.ndim > 2 and a.strides[0] == a.itemsize and a.shape[-1] <= _TINY
 
 
 def congruence(a: Array, s: Array) -> Array:
@@ -96,13 +124,21 @@ def horner(rows: list[list[float]], powers: list[Array], high: Array) -> Array:
     A polynomial of the lowest of the powers, if H is the next after them, at the cost of one
     product for each row (Paterson and Stockmeyer 1973).
     """
-    one, total = identity(high), None
-    for constant, first, *others in reversed(rows):
-        part = first * powers[0]
-        for c, power in zip(others, powers[1:], strict=True):
-            part += c * power
-        part += constant * one
-        total = part if total is None else part + high @ total
+    total, above = None, 0.0  # above: the constant of the row before, which still waits for its H
+    for constant, *coefficients in reversed(rows):
+        part = weighted(coefficients, powers)
+        if total is not None:
+            part += above * high
+            part = part + matmul(high, total)
+        total, above = part, constant
+    return total + above * identity(high)
+
+
+def weighted(coefficients: list[float], arrays: list[Array]) -> Array:
+    """Sum of the arrays times their coefficients, as far as there are both."""
+    total = coefficients[0] * arrays[0]
+    for c, a in zip(coefficients[1:], arrays[1:], strict=False):
+        total += c * a
     return total
 
 
@@ -182,6 +218,8 @@ def cholesky(x: Array) -> Array:
         low, info = lapack.potrf(x.T, 1)
         if info == 0:
             return low
+    if found := _factor_of_lanes(x):
+        return found[0]
     try:
         return _nan_in_nan_out("cholesky", x)
     except _FAILURES:
@@ -205,8 +243,40 @@ def factor(x: Array) -> tuple[Array, Array]:
     array([[2., 0.],
            [1., 1.]])
     """
+    if x.ndim > 2 and (found := _factor_of_lanes(x)):
+        return found
     low = cholesky(x)
     return low, _triangular_inverse(low)
+
+
+def _factor_of_lanes(x: Array) -> tuple[np.ndarray, np.ndarray] | None:
+    """`factor` of what `lanes` are for; None of all else, and if a pivot is not positive."""
+    x = lanes(x)
+    if not (type(x) is np.ndarray and _in_lanes(x) and x.size and x.dtype.kind == "f"):
+        return None
+    low: dict[tuple[int, int], np.ndarray] = {}
+    inverse: dict[tuple[int, int], np.ndarray] = {}
+
+    def rest(i: int, j: int) -> np.ndarray:
+        """What the columns before the j-th leave of an entry."""
+        return x[..., i, j] - sum(low[i, k] * low[j, k] for k in range(j))
+
+    for i in range(x.shape[-1]):
+        for j in range(i):
+            low[i, j] = rest(i, j) * inverse[j, j]
+        square = rest(i, i)
+        if not square.min() > 0:
+            return None
+        low[i, i] = np.sqrt(square)
+        inverse[i, i] = 1 / low[i, i]
+        for j in range(i):
+            total = sum(low[i, k] * inverse[k, j] for k in range(j, i))
+            inverse[i, j] = -inverse[i, i] * total
+    stacks = np.zeros_like(x), np.zeros_like(x)
+    for stack, entries in zip(stacks, (low, inverse), strict=True):
+        for (i, j), entry in entries.items():
+            stack[..., i, j] = entry
+    return stacks
 
 
 def eigh_positive(x: Array) -> tuple[Array, Array]:

@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from ._arrays import Array, device, dot, eps, expand, namespace
-from ._linalg import congruence, eigh, eigh_positive, matmul, stop, tracked
+from ._linalg import congruence, eigh, eigh_positive, matmul, stop, tracked, weighted
 
 __all__ = [
     "ExpLog",
@@ -31,6 +31,7 @@ __all__ = [
     "exp_difference",
     "exp_differences",
     "exponential",
+    "exponential_pair",
     "hadamard",
     "pack",
     "spectral",
@@ -41,7 +42,10 @@ __all__ = [
 
 def sym(a: Array) -> Array:
     """Symmetric part; symmetric to the last bit, since addition commutes."""
-    return 0.5 * (a + a.mT)
+    even = 0.5 * (a + a.mT)
+    if type(a) is np.ndarray and a.ndim > 2:
+        return np.ascontiguousarray(even)  # results do not stay in `lanes`
+    return even
 
 
 def pack(s: Array) -> Array:
@@ -280,6 +284,26 @@ def exponential(
     return point if right is not None else lambda t: sym(point(t))
 
 
+def exponential_pair(w: Array, left: Array, product: Array) -> tuple[Array, Array]:
+    """``left e^W leftᵀ`` and ``left e^-W leftᵀ``, as `exponential` has them."""
+    if type(w) is not np.ndarray or w.ndim > 2:
+        point = exponential(w, left, product)
+        return point(1.0), point(-1.0)
+    # One matrix: a stack of two, because what costs is the number of calls.
+    values, vectors = eigh(w)
+    left = left.dot(vectors)
+    near = max(-values[0], values[-1]) <= 1
+    a = _signs(values.dtype) * values
+    e = np.expm1(a) if near else np.exp(a)
+    both = _of_one(e, near, left, product, 0.5 * left.T, True)
+    return both[0], both[1]
+
+
+@cache
+def _signs(dtype: Any) -> np.ndarray:
+    return np.asarray([[[1]], [[-1]]], dtype=dtype)
+
+
 def _by_eigenvalues(
     w: Array,
     left: Array,
@@ -313,16 +337,23 @@ def _by_eigenvalues(
     def at(t: float | Array) -> Array:
         if size is None or not isinstance(t, float):
             near, e = _small_or_whole(expand(t, 1) * values)
-            change = (left * e[..., None, :]) @ right
+            change = matmul(left * e[..., None, :], right)
             return near * product + (change + change.mT if symmetric else change)
-        # One matrix: the same with as few calls as can be, they cost more than the arithmetic.
         near, a = abs(t) * size <= 1, values if t == 1.0 else t * values
-        change = matmul(left * (xp.expm1(a) if near else xp.exp(a)), right)
-        if symmetric:
-            change = change + change.mT
-        return product + change if near else change
+        e = xp.expm1(a) if near else xp.exp(a)
+        return _of_one(e, near, left, product, right, symmetric)
 
     return at
+
+
+def _of_one(
+    e: Array, near: bool, left: Array, product: Array, right: Array, symmetric: bool
+) -> Array:
+    """For one matrix, with as few calls as can be: they cost more than the arithmetic."""
+    change = matmul(left * e, right)
+    if symmetric:
+        change = change + change.mT
+    return product + change if near else change
 
 
 def _small_or_whole(a: Array) -> tuple[Array, Array]:
@@ -347,12 +378,12 @@ def _by_products(
             return far()(t)
         if not isinstance(t, float):
             even, odd = _cosh_sinh(expand(t, 2) * w, largest)
-            return product + left @ (even + odd) @ right
+            return product + matmul(matmul(left, even + odd), right)
         if abs(t) not in parts:
             parts.clear()
-            parts[abs(t)] = _cosh_sinh(abs(t) * w, largest)
+            parts[abs(t)] = _cosh_sinh(w if abs(t) == 1.0 else abs(t) * w, largest)
         even, odd = parts[abs(t)]
-        return product + left @ (even - odd if t < 0 else even + odd) @ right
+        return product + matmul(matmul(left, even - odd if t < 0 else even + odd), right)
 
     return at
 
@@ -363,28 +394,21 @@ def _cosh_sinh(a: Array, size: float) -> tuple[Array, Array]:
     Polynomials in A², right to rounding up to norm 1, and half as long up to norm 1/100. Larger
     norms come down by halving, and go up again by the addition theorems.
     """
-    chunk = _CACHED // a.shape[-1] ** 2 + 1
-    if type(a) is np.ndarray and a.ndim == 3 and a.shape[0] > chunk:
-        parts = [_cosh_sinh(a[i : i + chunk], size) for i in range(0, a.shape[0], chunk)]
-        even, odd = zip(*parts, strict=True)
-        return np.concat(even), np.concat(odd)
     halvings = math.ceil(math.log2(size)) if size > 1.05 else 0
     if halvings:
         a = 0.5**halvings * a
-    b = a @ a
-    bb = b @ b
-    even, odd = _COSH[1] * b + _COSH[2] * bb, _SINH[1] * b + _SINH[2] * bb
+    b = matmul(a, a)
+    powers = [b, matmul(b, b)]
     if size > 0.01:
-        bbb = bb @ b
-        even = even + _COSH[3] * bbb + bbb @ (_COSH[4] * b + _COSH[5] * bb + _COSH[6] * bbb)
-        odd = odd + _SINH[3] * bbb + bbb @ (_SINH[4] * b + _SINH[5] * bb + _SINH[6] * bbb)
-    even, odd = _COSH[0] * b + b @ even, _SINH[0] * a + a @ odd
+        powers.append(matmul(powers[1], b))
+    even, odd = weighted(_COSH[1:4], powers), weighted(_SINH[1:4], powers)
+    if size > 0.01:
+        even += matmul(powers[2], weighted(_COSH[4:], powers))
+        odd += matmul(powers[2], weighted(_SINH[4:], powers))
+    even, odd = _COSH[0] * b + matmul(b, even), _SINH[0] * a + matmul(a, odd)
     for _ in range(halvings):
-        even, odd = 2 * odd @ odd, 2 * (odd + odd @ even)
+        even, odd = 2 * matmul(odd, odd), 2 * (odd + matmul(odd, even))
     return even, odd
-
-
-_CACHED = 2**15  # numbers worked on at a time, so that they stay in the processor's cache
 
 
 def economised(taylor: list[Fraction], terms: int, reach: Fraction) -> list[float]:

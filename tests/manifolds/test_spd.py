@@ -10,6 +10,7 @@ import pytest
 from scipy.integrate import solve_ivp
 from scipy.linalg import eigvalsh, expm, logm, solve_continuous_lyapunov, sqrtm
 
+from geoduel import _arrays, _linalg
 from geoduel._symmetric import sym, unpack
 from geoduel.errors import ArgumentError, NotOnManifoldError, NotTangentError
 from geoduel.manifolds.spd import SPD
@@ -321,12 +322,23 @@ def test_leading_axes_broadcast(metric):
 
 @pytest.mark.parametrize("reach", [0.0, 1e-8, 0.03, 0.3, 0.7, 1.0, 1.3, 1.6, 3.0])
 @pytest.mark.parametrize("n", [1, 3, 10])
-def test_stacks_agree_with_single_points_at_every_distance(n, reach):
+@pytest.mark.parametrize("large", [False, True])
+def test_stacks_agree_with_single_points_at_every_distance(n, reach, large, monkeypatch):
     """Stacks of near points use power series, single points eigenvalues."""
+    if large:  # worked on in parts, and in lanes, as very large ones are
+        monkeypatch.setattr(_arrays, "BLOCK", 3 * n * n)
+        monkeypatch.setattr(_linalg, "_MANY", 1)
     spd, rng = SPD(n), np.random.default_rng(61)
     x = spd.random_point(rng, (6,))
     v, w = reach * spd.unit_tangent(rng, x), spd.unit_tangent(rng, x)
     y = spd.exp(x, v)
+    for stack, single in zip(
+        spd.exp_pair(x, v),
+        zip(*(spd.exp_pair(a, b) for a, b in zip(x, v, strict=True)), strict=True),
+        strict=True,
+    ):
+        np.testing.assert_array_equal(stack, stack.mT)
+        np.testing.assert_allclose(stack, single, rtol=0, atol=16 * EPS * np.max(stack))
     np.testing.assert_allclose(spd.dist(x, y), reach, rtol=1e-14 if reach > 1e-3 else 1e-7)
     for stack, single in [
         (spd.log(x, y), [spd.log(a, b) for a, b in zip(x, y, strict=True)]),
@@ -334,6 +346,24 @@ def test_stacks_agree_with_single_points_at_every_distance(n, reach):
     ]:
         np.testing.assert_array_equal(stack, stack.mT)
         np.testing.assert_allclose(stack, single, rtol=0, atol=3e-14)
+
+
+@pytest.mark.parametrize("far", [1, 9])
+def test_stacks_of_uneven_distances(far):
+    """The few pairs that are very far apart go a way of their own; many take the others along."""
+    spd, rng = SPD(3), np.random.default_rng(63)
+    x = spd.random_point(rng, (12,))
+    reach = np.resize([1e-9, 0.3, 1.3, 2.0], 12)
+    reach[2 : 2 + far] = 9.0
+    v, w = reach[:, None, None] * spd.unit_tangent(rng, x), spd.unit_tangent(rng, x)
+    y = spd.exp(x, v)
+    np.testing.assert_allclose(spd.dist(x, y), reach, rtol=1e-11, atol=1e-15)
+    np.testing.assert_allclose(spd.dist(x[2], y)[2], reach[2], rtol=1e-11)
+    singles = [spd.transport(*abc) for abc in zip(x, y, w, strict=True)]
+    for got, expected in [(spd.log(x, y), v), (spd.transport(x, y, w), singles)]:
+        size = np.max(abs(np.asarray(expected)), axis=(-2, -1), keepdims=True)
+        np.testing.assert_array_equal(got, got.mT)
+        assert np.all(abs(got - expected) <= 1e-11 * size + 1e-14)
 
 
 @pytest.mark.parametrize("condition", [1e3, 1e6, 1e9])

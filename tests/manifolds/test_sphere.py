@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 
 import geoduel as gd
+import geoduel.manifolds.sphere
+from geoduel import _arrays
 from geoduel.errors import ArgumentError, CutLocusError, NotOnManifoldError, NotTangentError
 
 SPHERE = gd.Sphere(4)
@@ -26,8 +28,12 @@ def test_distance_is_the_angle_to_the_last_digits(angle):
 
 
 @pytest.mark.parametrize("n", [3, 10, 100])
-def test_distance_and_logarithm_of_batches_near_far_and_mixed(n):
+@pytest.mark.parametrize("large", [False, True])
+def test_distance_and_logarithm_of_batches_near_far_and_mixed(n, large, monkeypatch):
     """Against the chords in extended precision; |x| and |y| are off 1 by a rounding unit or so."""
+    if large:
+        for module in (_arrays, gd.manifolds.sphere):
+            monkeypatch.setattr(module, "BLOCK", 50)
     if np.finfo(np.longdouble).eps > 1e-18:
         pytest.skip("long double is double here")
     sphere, rng, unit = gd.Sphere(n), RNG(9), np.finfo(float).eps

@@ -25,6 +25,7 @@ from .._linalg import (
     factor,
     horner,
     identity,
+    lanes,
     matmul,
     stop,
     svd,
@@ -36,6 +37,7 @@ from .._symmetric import (
     economised,
     exp_differences,
     exponential,
+    exponential_pair,
     hadamard,
     pack,
     spectral,
@@ -56,6 +58,17 @@ class Metric(Protocol):
     def inner(self, x: Array, u: Array, v: Array) -> Array: ...
     def dist_from(self, x: Array) -> Callable[[Array], Array]: ...
     def geodesic(self, x: Array, v: Array) -> Callable[[float | Array], Array]: ...
+
+    def dist(self, x: Array, y: Array) -> Array:
+        return self.dist_from(x)(y)
+
+    def exp(self, x: Array, v: Array) -> Array:
+        return self.geodesic(x, v)(1.0)
+
+    def exp_pair(self, x: Array, v: Array) -> tuple[Array, Array]:
+        point = self.geodesic(x, v)
+        return point(1.0), point(-1.0)
+
     def log(self, x: Array, y: Array) -> Array: ...
     def transport(self, x: Array, y: Array, v: Array) -> Array: ...
     def transport_along(self, x: Array, v: Array, w: Array) -> Array: ...
@@ -64,7 +77,7 @@ class Metric(Protocol):
     def gradient(self, x: Array, g: Array) -> Array: ...
 
 
-class AffineInvariant:
+class AffineInvariant(Metric):
     """<U, V>_X = tr(X⁻¹ U X⁻¹ V), the metric that every congruence X -> G X Gᵀ preserves.
 
     With X = L Lᵀ and everything seen from X (W = L⁻¹ V L⁻ᵀ, B = L⁻¹ Y L⁻ᵀ):
@@ -100,7 +113,7 @@ class AffineInvariant:
             nonlocal low, inverse, steep
             if low is None:  # else y was far, and it hardly pays to try again
                 if (seen := _Between.of(x, y)) and (distance := seen.dist()) is not None:
-                    return distance
+                    return seen.mended(distance, self.dist, x, y)
                 low, inverse = factor(x)
                 steep = low.ndim > 2 and _is_steep(low)
             if steep and not tracked(x, y):
@@ -117,11 +130,15 @@ class AffineInvariant:
 
     def geodesic(self, x: Array, v: Array) -> Callable[[float | Array], Array]:
         low, inverse = factor(x)
-        return exponential(congruence(inverse, v), low, x)
+        return exponential(congruence(inverse, v), low, lanes(x))
+
+    def exp_pair(self, x: Array, v: Array) -> tuple[Array, Array]:
+        low, inverse = factor(x)
+        return exponential_pair(congruence(inverse, v), low, lanes(x))
 
     def log(self, x: Array, y: Array) -> Array:
         if (seen := _Between.of(x, y)) and (v := seen.log()) is not None:
-            return v
+            return seen.mended(v, self.log, x, y)
         low, inverse = factor(x)
         e = congruence(inverse, y - x)
         logs, q = _log_spectrum(e, low, inverse, y)
@@ -130,13 +147,16 @@ class AffineInvariant:
         return spectral(matmul(low, q), logs)
 
     def transport(self, x: Array, y: Array, v: Array) -> Array:
+        return sym(congruence(self._carrier(x, y), v))
+
+    def _carrier(self, x: Array, y: Array) -> Array:
+        """E for which the transport of V is E V Eᵀ."""
         if (seen := _Between.of(x, y)) and (carrier := seen.carrier()) is not None:
-            return sym(congruence(carrier, v))
+            return seen.mended(carrier, self._carrier, x, y)
         low, inverse = factor(x)
         e = congruence(inverse, y - x)
         spectrum = _log_spectrum(e, low, inverse, y)
-        half = exponential(_log_matrix(e, *spectrum), low, identity(x), inverse, spectrum)(0.5)
-        return sym(congruence(half, v))
+        return exponential(_log_matrix(e, *spectrum), low, identity(x), inverse, spectrum)(0.5)
 
     def transport_along(self, x: Array, v: Array, w: Array) -> Array:
         low, inverse = factor(x)
@@ -218,8 +238,11 @@ class _Between:
     """Two stacks of points seen from X + Y = M Mᵀ, through S = M⁻¹ (Y - X) M⁻ᵀ.
 
     Functions of Z = S² are summed as power series while the points are near, and else found from
-    eigenvalues. Methods return None where a pair is so far apart that digits would be lost.
+    eigenvalues. Pairs so far apart that digits would be lost are left to `mended`; where they are
+    most, methods return None.
     """
+
+    far: Array | None = None
 
     def __init__(self, s: Array, root: Array, inverse: Array) -> None:
         self.s, self.root, self.inverse = s, root, inverse
@@ -241,28 +264,28 @@ class _Between:
 
     def dist(self) -> Array | None:
         if self.near:
-            artanh = _flat(self.s @ self._series(self.s @ self.s, _artanh))
+            artanh = _flat(matmul(self.s, self._series(matmul(self.s, self.s), _artanh)))
         else:
-            values = eigvalsh(self.s)
-            if not _is_narrow(values):
+            values = self._narrow(eigvalsh(self.s))
+            if values is None:
                 return None
             artanh = namespace(values).atanh(values)
         return 2 * safe_sqrt(dot(artanh, artanh))
 
     def log(self) -> Array | None:
-        z = self.s @ self.s
+        z = matmul(self.s, self.s)
         g = self._function(z, _artanh, _artanh_over_s)
-        return None if g is None else sym(congruence(self.root, (self.s - z) @ g))
+        return None if g is None else sym(congruence(self.root, matmul(self.s - z, g)))
 
     def carrier(self) -> Array | None:
         """The map that carries tangent vectors from X to Y; exactly I for Y = X."""
-        z = self.s @ self.s
+        z = matmul(self.s, self.s)
         g = self._function(z, _root, _root_over_z)
         if g is None:
             return None
-        change = z @ g
-        change = change + self.s + self.s @ change
-        return identity(change) + self.root @ change @ self.inverse
+        change = matmul(z, g)
+        change = change + self.s + matmul(self.s, change)
+        return identity(change) + matmul(matmul(self.root, change), self.inverse)
 
     def _function(
         self, z: Array, coefficients: Coefficients, f: Callable[[Array], Array]
@@ -270,16 +293,31 @@ class _Between:
         if self.near:
             return self._series(z, coefficients)
         values, q = eigh(self.s)
-        return spectral(q, f(values * values)) if _is_narrow(values) else None
+        values = self._narrow(values)
+        return None if values is None else spectral(q, f(values * values))
+
+    def _narrow(self, values: Array) -> Array | None:
+        """Eigenvalues s, but 0 for the pairs of which 1 - |s| has lost a factor of 32: `far`."""
+        xp = namespace(values)
+        far = ~(xp.max(abs(values), axis=-1) <= 31 / 32)
+        count = int(xp.sum(xp.astype(far, xp.int64)))
+        if not count:
+            return values
+        self.far = far
+        return xp.where(far[..., None], 0.0, values) if 2 * count <= math.prod(far.shape) else None
+
+    def mended(
+        self, result: Array, method: Callable[[Array, Array], Array], x: Array, y: Array
+    ) -> Array:
+        """The result, with what ``method`` says of the far pairs alone."""
+        if self.far is not None:
+            x, y = namespace(x, y).broadcast_arrays(x, y)
+            result[self.far] = method(x[self.far], y[self.far])
+        return result
 
     def _series(self, z: Array, coefficients: Coefficients) -> Array:
-        z2 = z @ z
-        return horner(coefficients(self.size2), [z, z2, z2 @ z], z2 @ z2)
-
-
-def _is_narrow(values: Array) -> bool:
-    """Whether 1 - |s| keeps its digits, up to a factor of 32, for all eigenvalues s."""
-    return bool(namespace(values).max(abs(values)) <= 31 / 32)
+        z2 = matmul(z, z)
+        return horner(coefficients(self.size2), [z, z2, matmul(z2, z)], matmul(z2, z2))
 
 
 Coefficients: TypeAlias = Callable[[float], list[list[float]]]
@@ -318,7 +356,7 @@ def _root_over_z(z: Array) -> Array:
     return 1 / ((1 + root) * root)
 
 
-class LogEuclidean:
+class LogEuclidean(Metric):
     """<U, V>_X = tr(D log_X[U] D log_X[V]): the logarithm is an isometry onto a flat space.
 
     With S = log X and H = D log_X[V]:
@@ -382,7 +420,7 @@ class LogEuclidean:
         return at.dexp(at.dexp(sym(g)))
 
 
-class BuresWasserstein:
+class BuresWasserstein(Metric):
     """<U, V>_X = tr(A X B) for A, B with U = AX + XA, V = BX + XB: optimal transport of Gaussians.
 
     `dist` is the 2-Wasserstein distance of the centred Gaussians with covariances X and Y. With A

@@ -122,7 +122,7 @@ class Hyperbolic(Manifold):
         # The part of y that is tangent at x is y - cosh(d) x, of length sinh(d).
         across, _, q = _pair(x, y)
         ratio = _arc_over_sinh(q)
-        u = combine(ratio, across, -q / 2 * ratio, x, 1)
+        u = combine(-q / 2 * ratio, x, ratio, across, 1, spend=True)
         return _with_time(_dot(x, u) / _time(x), u)
 
     def transport(self, x: Array, y: Array, v: Array) -> Array:
@@ -294,7 +294,8 @@ def _pair(x: Array, y: Array) -> tuple[Array, Array, Array]:
         if surely(x0 <= 4 * y0 if whole else y0 <= 4 * x0):
             x_nearer = whole
     near, far = where(x_nearer, x0, y0), where(x_nearer, y0, x0)
-    moved = expand(-up / (1 + near), 1) * where(expand(x_nearer, 1), x, y) + across
+    moved = expand(-up / (1 + near), 1) * where(expand(x_nearer, 1), x, y)
+    moved += across
     return across, up, _dot(moved, moved) * ((1 + near) / (1 + far))
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from .._arrays import Array, namespace, normal
+from .._arrays import Array, in_blocks, namespace, normal
 from .._check import one_of, positive_int
 from .._linalg import eigvalsh, positive, stop
 from .._symmetric import ExpLog, sym, unpack
@@ -106,7 +106,7 @@ class SPD(Manifold):
         return self._metric.inner(x, u, v)
 
     def dist(self, x: Array, y: Array) -> Array:
-        return self._metric.dist_from(x)(y)
+        return in_blocks(self._metric.dist, 2, x, y)
 
     def dist_from(self, x: Array) -> Callable[[Array], Array]:
         """Return ``y -> dist(x, y)``, with the work on ``x`` done once.
@@ -127,6 +127,12 @@ class SPD(Manifold):
     def geodesic(self, x: Array, v: Array) -> Callable[[float | Array], Array]:
         return self._metric.geodesic(x, v)
 
+    def exp(self, x: Array, v: Array) -> Array:
+        return in_blocks(self._metric.exp, 2, x, v)
+
+    def exp_pair(self, x: Array, v: Array) -> tuple[Array, Array]:
+        return in_blocks(self._metric.exp_pair, 2, x, v)
+
     @property
     def complete(self) -> bool:
         return not isinstance(self._metric, BuresWasserstein)
@@ -137,10 +143,10 @@ class SPD(Manifold):
         return super().extent(x, v)
 
     def log(self, x: Array, y: Array) -> Array:
-        return self._metric.log(x, y)
+        return in_blocks(self._metric.log, 2, x, y)
 
     def transport(self, x: Array, y: Array, v: Array) -> Array:
-        return self._metric.transport(x, y, v)
+        return in_blocks(self._metric.transport, 2, x, y, v)
 
     def transport_along(self, x: Array, v: Array, w: Array) -> Array:
         return self._metric.transport_along(x, v, w)

@@ -10,11 +10,13 @@ from functools import partial
 import numpy as np
 
 from .._arrays import (
+    BLOCK,
     Array,
     arc_over_sin,
     at_zero,
     blas,
     combine,
+    combine_both,
     cos_sin,
     cos_sinc,
     dot,
@@ -96,19 +98,20 @@ class Sphere(Manifold):
 
     def dist(self, x: Array, y: Array) -> Array:
         # Chords are right for tiny and for nearly opposite angles; the arccosine is not.
+        if type(x) is np.ndarray and x.size > BLOCK and self._begins_near(x, y):
+            return self._dist_by_chords(x, y)
         c = self._dot(x, y)
-        apart = abs(c) < 0.8  # far from both ends: an error of c is at most 5/3 of it in the angle
-        if surely(apart):
-            return math.acos(c) if isinstance(c, float) else np.acos(c)
-        if isinstance(apart, np.ndarray) and 2 * np.count_nonzero(apart) > apart.size:
-            distance, others = np.acos(np.where(apart, c, 0.0)), ~apart
-            x, y = np.broadcast_arrays(x, y)
-            distance[others] = self.dist(x[others], y[others])
-            return distance
-        minus = self._length(x - y)
-        if surely(c > 0):
-            return 2 * (math.asin(minus / 2) if isinstance(minus, float) else np.asin(minus / 2))
-        return 2 * _atan2(minus, self._length(x + y))
+        if isinstance(c, float):
+            if abs(c) < _MIDDLE:
+                return math.acos(c)
+            if c > 0:
+                return 2 * math.asin(self._length(x - y) / 2)
+        elif isinstance(c, np.ndarray):
+            good = abs(c) < _MIDDLE
+            if _mostly(good):
+                return self._dist_mostly(np.acos, c, good, x, y)
+            return self._dist_by_chords(x, y)
+        return self._dist_everywhere(x, y)
 
     def geodesic(self, x: Array, v: Array) -> Callable[[float | Array], Array]:
         if vectors(x, v):
@@ -118,25 +121,43 @@ class Sphere(Manifold):
 
     def exp(self, x: Array, v: Array) -> Array:
         if not vectors(x, v):
-            return self.geodesic(x, v)(1.0)
-        c, s = _turn(x, blas.nrm2(v))
-        return blas.rot(x, v, c, s)[0]
+            return self._combined(self._arc(x, v)(1.0), x, v)
+        # Written out, here and in `exp_pair`: calls of our own would take a tenth of the time.
+        angle = blas.nrm2(v)
+        if not angle:
+            return x.copy()
+        c = math.cos(angle) * (1.5 - 0.5 * blas.dot(x, x))
+        return blas.rot(x, v, c, math.sin(angle) / angle)[0]
 
     def exp_pair(self, x: Array, v: Array) -> tuple[Array, Array]:
         if vectors(x, v):
-            c, s = _turn(x, blas.nrm2(v))
+            angle = blas.nrm2(v)
+            if not angle:
+                return x.copy(), x.copy()
+            c = math.cos(angle) * (1.5 - 0.5 * blas.dot(x, x))
+            s = math.sin(angle) / angle
             return blas.rotm(x, v, (-1.0, c, c, s, -s))  # c x + s v and c x - s v
         c, s = self._arc(x, v)(1.0)
-        return self._combined((c, s), x, v), self._combined((c, -s), x, v)
+        return combine_both(c, x, s, v, len(self.shape))
 
     def log(self, x: Array, y: Array) -> Array:
         minus = x - y
         m = self._dot(minus, minus)
-        if surely(m < 2):  # all within a right angle
-            ratio = arc_over_sin(m)
-            return self._combined((m / 2 * ratio, -ratio), x, minus)
-        plus = x + y
-        p = self._dot(plus, plus)
+        near = m < _FAR
+        if surely(near):
+            return self._log_near(x, minus, m)
+        if _mostly(near):
+            m, far = np.where(near, m, 1.0), ~near
+            return _replace(self._log_near(x, minus, m), far, self._log_everywhere, x, y)
+        return self._log_everywhere(x, y)
+
+    def _log_near(self, x: Array, minus: Array, m: Array) -> Array:
+        ratio = arc_over_sin(m)
+        return self._combined((m / 2 * ratio, -ratio), x, minus, spend=True)
+
+    def _log_everywhere(self, x: Array, y: Array) -> Array:
+        minus, plus = x - y, x + y
+        m, p = self._dot(minus, minus), self._dot(plus, plus)
         # Tangential part of y at x, from the nearer of y and -y: no cancellation at either end.
         close = m <= p
         u = self._times(m / 2, x) - minus
@@ -155,7 +176,8 @@ class Sphere(Manifold):
         p = self._dot(plus, plus)
         opposite = p == 0
         ratio = 2 * self._dot(y, v) / where(opposite, 1.0, p)
-        return self._mark_cut_locus(opposite, v - self._times(ratio, plus), x, y)
+        moved = self._combined((1.0, -ratio), v, plus, spend=True)
+        return self._mark_cut_locus(opposite, moved, x, y)
 
     def transport_along(self, x: Array, v: Array, w: Array) -> Array:
         # In the plane of x and v the transport is the rotation of the geodesic; outside, identity.
@@ -193,7 +215,7 @@ class Sphere(Manifold):
         if surely(rest > 0.5 * g2):
             # |g - a x|² = |g|² - a², without cancellation; so one combination is enough.
             r = 1 / safe_sqrt(rest)
-            return self._combined((r, -r * a), g, x)
+            return self._combined((-r * a, r), x, g, spend=True)
         u = g - self._times(a, x)
         return u / expand(safe_sqrt(self._dot(u, u)), len(self.shape))
 
@@ -295,8 +317,35 @@ class Sphere(Manifold):
     def _times(self, a: Array, u: Array) -> Array:
         return expand(a, len(self.shape)) * u
 
-    def _combined(self, by: tuple[Array, Array], x: Array, v: Array) -> Array:
-        return combine(by[0], x, by[1], v, len(self.shape))
+    def _combined(self, by: tuple[Array, Array], x: Array, v: Array, spend: bool = False) -> Array:
+        return combine(by[0], x, by[1], v, len(self.shape), spend)
+
+    def _begins_near(self, x: np.ndarray, y: Array) -> bool:
+        """Whether the arccosine does not suit the first pair of two stacks."""
+        if x.ndim == len(self.shape) or x.shape != y.shape:
+            return False
+        return bool(abs(self._dot(x[:1], y[:1]).flat[0]) >= _MIDDLE)
+
+    def _dist_by_chords(self, x: np.ndarray, y: np.ndarray) -> np.ndarray:
+        minus = x - y
+        m = self._dot(minus, minus)
+        return self._dist_mostly(_angle_of_chord, m, m < _FAR, x, y)
+
+    def _dist_mostly(
+        self,
+        f: Callable[[np.ndarray], np.ndarray],
+        a: np.ndarray,
+        good: np.ndarray,
+        x: np.ndarray,
+        y: np.ndarray,
+    ) -> np.ndarray:
+        """Distances ``f(a)``, but for the exceptions to what is good to rounding."""
+        if surely(good):
+            return f(a)
+        return _replace(f(np.where(good, a, 0.5)), ~good, self._dist_everywhere, x, y)
+
+    def _dist_everywhere(self, x: Array, y: Array) -> Array:
+        return 2 * _atan2(self._length(x - y), self._length(x + y))
 
     def _divide(self, u: Array, a: Array) -> Array:
         return u / expand(a, len(self.shape))
@@ -329,11 +378,31 @@ def _projected(x: Array, g: Array) -> Array:
     return blas.axpy(x, blas.scal(r, g), g.size, -r * a)
 
 
-def _turn(x: Array, angle: float) -> tuple[float, float]:
-    """Numbers c and s with exp(x, v) = c x + s v, for one vector v of length ``angle``."""
-    if not angle:
-        return 1.0, 1.0
-    return math.cos(angle) * (1.5 - 0.5 * blas.dot(x, x)), math.sin(angle) / angle
+_MIDDLE = 0.8  # cosine, up to which its error is not above 5/3 of it in the angle
+_FAR = 3.0  # squared chord of 120 degrees, up to which the same holds for the arcsine
+
+
+def _angle_of_chord(m: np.ndarray) -> np.ndarray:
+    return 2 * np.asin(0.5 * np.sqrt(m))
+
+
+def _mostly(good: Array) -> bool:
+    """Whether a condition holds for most of a NumPy stack, so that exceptions are worth a mask."""
+    return isinstance(good, np.ndarray) and bool(2 * np.count_nonzero(good) > good.size)
+
+
+def _replace(
+    values: np.ndarray,
+    exceptions: np.ndarray,
+    f: Callable[[np.ndarray, np.ndarray], np.ndarray],
+    x: np.ndarray,
+    y: np.ndarray,
+) -> np.ndarray:
+    """Set some of the values, one a problem, to what ``f`` says."""
+    places = np.nonzero(exceptions)
+    x, y = np.broadcast_arrays(x, y)
+    values[places] = f(x[places], y[places])
+    return values
 
 
 def _flat(axes: int, a: Array) -> Array:
