@@ -413,19 +413,19 @@ def test_remaining_is_about_right(nudge):
 
 
 def test_remaining_of_a_real_method():
-    """Right to a factor of about three, two thirds of the way."""
+    """The median is right to a factor of three, two thirds of the way."""
     ratios = []
-    for seed in range(4):
+    for seed in range(8):
         study = gd.create_study(gd.Sphere(5), "duel-newton", rng=seed)
         study.optimize(gd.from_objective(lambda x: -x[2]), 90)
-        expected, needed = study.progress(1e-6).remaining, 0
-        while study.progress(1e-6).remaining != 0:
+        expected, needed = study.progress(1e-7).remaining, 0
+        while study.progress(1e-7).remaining != 0:
             study.optimize(gd.from_objective(lambda x: -x[2]), 1)
             needed += 1
         if expected is not None:
             ratios.append(expected / needed)
-    assert len(ratios) >= 2
-    assert all(1 / 4 < ratio < 4 for ratio in ratios)
+    assert len(ratios) >= 6
+    assert 1 / 3 < np.median(ratios) < 3
 
 
 def test_optimize_stops_and_survives_errors():
@@ -471,7 +471,7 @@ def test_an_interrupted_replay_is_taken_up_again(error, monkeypatch, nudge):
     """Ctrl-C, or an error of the method, in the middle of a step: the answers are there."""
     for method, part in ((gd.Auto(), gd.manifolds.Sphere), (nudge(), nudge)):
         study, plain = (gd.create_study(SPHERE, method, rng=0) for _ in range(2))
-        for _ in range(9):
+        for _ in range(10):  # ends a block of both methods
             for s in (study, plain):
                 s.tell(s.ask(), "a")
         name = "exp" if part is gd.Sphere else "update"

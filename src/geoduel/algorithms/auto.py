@@ -22,8 +22,6 @@ __all__ = ["Auto"]
 
 NEWTON = 2000  # most dimensions for DuelNewton: 1.5 ms a duel and 1 GB; both grow as d²
 BOUNDED = 300  # the same in a domain: 2 ms a duel where most are projected; grows as d²
-HAND_OVER = 4.0  # widening of the probes above which DuelCSA goes on
-
 
 Local: TypeAlias = NewtonState | CSAState
 
@@ -59,17 +57,12 @@ class Restarted(NamedTuple):
 
 @dataclass(frozen=True)
 class Auto(DuelMethod):
-    """The default: `DuelNewton`, and `DuelCSA` where that one does better.
+    """The default: `DuelNewton`, and `DuelCSA` where its matrices would be too large.
 
         first step by doubling duels
-        d <= 2000 (in a domain 300): blocks of DuelNewton, until the answers need probes four
-        times as long (in a domain: always)
-        then, and for larger d: steps of DuelCSA, which starts from what was learned
+        d <= 2000 (in a domain 300): blocks of DuelNewton; else steps of DuelCSA
         where that has ended: once more from a random point, ``restarts`` times; duels between the
         ends decide
-
-    Answers that are wrong at a constant rate stay with DuelNewton, whose fit allows for them; noise
-    that grows as probes shrink (Bradley-Terry) is what makes the probes longer.
 
     Several problems at once (leading axes of the start) are run by `RDNGD` with its cosine step.
 
@@ -94,7 +87,7 @@ class Auto(DuelMethod):
 
     restarts: int = 0
 
-    version: ClassVar[int] = 3
+    version: ClassVar[int] = 4
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -111,7 +104,7 @@ class Auto(DuelMethod):
         return super().plan(manifold, x0, iterations=iterations, budget=budget)
 
     def start(self, manifold: Manifold, x0: Array, rng: np.random.Generator) -> Begin:
-        return self._method(manifold, None).start(manifold, x0, rng)
+        return self._method(manifold).start(manifold, x0, rng)
 
     def step(
         self, manifold: Manifold, state: Begin | Local | Restarted, rng: np.random.Generator
@@ -119,11 +112,7 @@ class Auto(DuelMethod):
         champion, left, local = None, self.restarts, state
         if isinstance(state, Restarted):
             champion, left, local = state.champion, state.left, state.local
-        local = yield from self._method(manifold, local).step(manifold, local, rng)
-        # At a boundary DuelCSA does worse, whatever the noise.
-        widened = isinstance(local, NewtonState) and local.answering.widen > HAND_OVER
-        if widened and self.domain is None:
-            local = DuelCSA.take_over(local)
+        local = yield from self._method(manifold).step(manifold, local, rng)
         if local.stop is None or not self.restarts:
             return local if champion is None else Restarted(local, champion, left)
 
@@ -135,12 +124,10 @@ class Auto(DuelMethod):
         x = x if self.domain is None else self.domain.project(x)
         return Restarted(self.start(manifold, x, rng), champion, left - 1)
 
-    def _method(self, manifold: Manifold, state: Any) -> Any:
+    def _method(self, manifold: Manifold) -> Any:
         settings = (self.domain, self.initial_step, self.x_tol, self.parallel, self.min_radius)
         most = NEWTON if self.domain is None else BOUNDED
-        if manifold.dim > most or isinstance(state, CSAState):
-            return DuelCSA(*settings)
-        return DuelNewton(*settings)
+        return (DuelCSA if manifold.dim > most else DuelNewton)(*settings)
 
 
 def _beats(

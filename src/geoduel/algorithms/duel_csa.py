@@ -12,7 +12,6 @@ import numpy as np
 from .._arrays import Array
 from ..manifolds.base import Manifold
 from .base import DuelMethod, recommend, stop_reason
-from .duel_newton import NewtonState
 from .first_step import Begin, First, begin, directions, first_step
 from .frame import Frame, at_least, mirrored_duels, reach
 from .noise import Noise
@@ -191,7 +190,7 @@ class DuelCSA(DuelMethod):
     True
     """
 
-    version: ClassVar[int] = 2
+    version: ClassVar[int] = 3
 
     def start(self, manifold: Manifold, x0: Array, rng: np.random.Generator) -> Begin:
         return begin(manifold, x0, self.initial_step, frame=manifold.dim <= FULL)
@@ -219,29 +218,6 @@ class DuelCSA(DuelMethod):
             ties=0.0,
         )
 
-    @staticmethod
-    def take_over(state: NewtonState) -> CSAState:
-        """Go on where DuelNewton stopped, with its metric as covariance of determinant one.
-
-        Limited memory has no frame and begins without a metric.
-        """
-        A, d, frame, behind = state.metric, len(state.path), state.frame, state.behind
-        volume = math.exp(float(np.linalg.slogdet(A)[1]) / d)
-        if d > FULL and frame.rotation is not None:
-            frame, behind = frame._replace(rotation=None), frame.rotation @ behind
-        return CSAState(
-            k=0,
-            frame=frame,
-            best=state.best,
-            sigma=state.scale / math.sqrt(d) * volume,
-            metric=Covariance.of(A @ A.T / volume**2) if d <= FULL else Memory.empty(d),
-            path=np.zeros(d),
-            answering=state.answering,
-            longest=state.longest,
-            behind=behind,
-            ties=0.0,
-        )
-
     def _step(
         self, manifold: Manifold, state: CSAState, rng: np.random.Generator
     ) -> Generator[tuple[Array, Array], Any, CSAState]:
@@ -256,7 +232,7 @@ class DuelCSA(DuelMethod):
             length = np.linalg.norm(probe, axis=1)
             probe *= np.minimum(1, np.maximum(state.longest / length, 1 / noise.widen))[:, None]
         probe = at_least(probe, self.min_radius)
-        repeats, noise = noise.due(m)
+        repeats, noise = noise.due(m, d)
         asked = np.r_[np.arange(m), rng.permutation(m)[:repeats]] if repeats else np.arange(m)
         s = yield from mirrored_duels(manifold, frame, probe[asked])
         if repeats:
@@ -274,6 +250,7 @@ class DuelCSA(DuelMethod):
         sigma *= math.exp(min(1.0, c / (1 + c) * (length - 1)))
         sigma = min(sigma, reach(manifold) / (2 * math.sqrt(A.trace)))
 
+        noise = noise.rescaled(sigma / state.sigma)
         # One step says m/d as much about where the optimum is as a block of d duels.
         forget = 1 - (1 - noise.capacity) ** (m / d)
         behind = (1 - forget) * (state.behind - step)

@@ -282,7 +282,7 @@ class DuelNewton(DuelMethod):
     True
     """
 
-    version: ClassVar[int] = 3
+    version: ClassVar[int] = 4
 
     def start(self, manifold: Manifold, x0: Array, rng: np.random.Generator) -> Begin:
         return begin(manifold, x0, self.initial_step)
@@ -339,14 +339,14 @@ class DuelNewton(DuelMethod):
         v = e @ A.T
         probe = frame.within(manifold, delta * v, farthest, 0.25)
         noise = state.answering
-        if noise.widen > 1:
+        if noise.widen > 1 and not state.held:  # longer ones would end on the boundary
             length = np.linalg.norm(probe, axis=1)
             probe *= np.maximum(1, np.minimum(noise.widen, state.longest / length))[:, None]
             probe = frame.within(manifold, probe, farthest, 0.25)
         probe = at_least(probe, self.min_radius)
         # Wrong answers let constraints go or keep them; so a lead decides, over several blocks.
         trials, enough = min(len(face.edges), 1 + (d - n) // 4), lead(noise.flip_rate)
-        repeats, noise = noise.due(max(n, trials))
+        repeats, noise = noise.due(max(n, trials), d)
         often = min(4, max(enough, 2 if repeats and not n else 1))
         asked = np.r_[np.arange(n), rng.permutation(n)[:repeats]]
         told, v, probe = e[asked], v[asked], probe[asked]
@@ -410,6 +410,7 @@ class DuelNewton(DuelMethod):
         delta *= _shrink(d) ** noise.capacity * math.exp(_gain(n, noise) * cosine)
         delta = min(delta, farthest * math.sqrt(d) / float(np.linalg.norm(A)))
 
+        noise = noise.rescaled(delta / state.scale)
         forget = noise.capacity  # of an answer: without noise the mean is the base point itself
         behind = (1 - forget) * (state.behind - step)
         new = NewtonState(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -10,6 +11,13 @@ import numpy as np
 __all__ = ["Noise", "lead", "votes"]
 
 ALARM = 0.40  # share of re-asked duels with another answer above which probes are widened
+FADE = 0.3  # what is left of the counts where probes shrink by r is r^FADE
+DECADES = 1.0  # re-asked duels for each power of ten by which probes shrink
+
+# Flip rates that may be, the bits one answer is then worth, and log P(two answers differ / agree).
+FLIPS = (np.arange(16) + 0.5) / 32
+BITS = 1 + FLIPS * np.log2(FLIPS) + (1 - FLIPS) * np.log2(1 - FLIPS)
+DIFFER, AGREE = np.log(2 * FLIPS * (1 - FLIPS)), np.log(1 - 2 * FLIPS * (1 - FLIPS))
 
 
 def votes(p: float) -> int:
@@ -51,9 +59,15 @@ class Noise(NamedTuple):
 
     Two answers to one duel differ with probability 2p(1-p) if each is wrong with probability p. An
     answer then carries the capacity 1 + p log2 p + (1-p) log2(1-p) of a binary symmetric channel in
-    bits. Every sixty-seventh duel is asked again as long as the answers agree, every tenth once
-    they do not. While they differ like coins, the points compared are too close for the oracle:
-    probes widen by a fifth with each differing pair, and narrow again once answers are better.
+    bits. As long as no two answers differ, p is taken to be 0; from then on as its mean, and that
+    of the capacity, over all p that explain the answers: few pairs alone would say 0 or 1/2.
+
+    Every hundredth duel is asked again as long as the answers agree, every tenth once they do not,
+    and more in low dimension, where fewer duels move the point. Noise that grows as probes shrink
+    would be found too late if answers at longer ones counted on: so one more is asked again for
+    each power of ten, and the counts fade. While answers differ like coins, the points compared are
+    too close for the oracle: probes widen with each differing pair, and narrow again once answers
+    are better.
 
     Attributes
     ----------
@@ -74,9 +88,12 @@ class Noise(NamedTuple):
     widen: float = 1.0
     credit: float = 0.0
 
-    def due(self, duels: int) -> tuple[int, Noise]:
-        """How many of the next duels to ask again."""
-        share = 0.1 if self.differed > 0.2 else 0.05 if self.total < 4 else 0.015
+    def due(self, duels: int, d: int) -> tuple[int, Noise]:
+        """How many of the next duels to ask again, in d dimensions."""
+        if self.flip_rate > 0.02:
+            share = max(0.1, 0.4 / d)
+        else:
+            share = max(0.05, 0.4 / d) if self.total < 4 else 0.01
         credit = self.credit + share * duels
         count = min(int(credit), duels)
         return count, self._replace(credit=credit - count)
@@ -89,25 +106,27 @@ class Noise(NamedTuple):
             differed = 0.98 * differed + (1.0 if a * b < 0 else 0.5 if a * b == 0 and a != b else 0)
             total += 1
             rate = differed / max(1.0, asked)
-            if rate > ALARM and asked > 5:
-                widen = min(1.2 * widen, 1e6)
+            if rate > ALARM and asked > 2:
+                widen = min(1.6 * widen, 1e6)
             elif rate < ALARM - 0.08:
                 widen = max(1.0, widen / 1.1)
         return Noise(asked, differed, total, widen, credit)
 
+    def rescaled(self, r: float) -> Noise:
+        """After the probes, but for widening, have become r times as long."""
+        fade = min(1.0, r) ** FADE
+        credit = max(0.0, self.credit - DECADES * math.log10(r))
+        return self._replace(asked=fade * self.asked, differed=fade * self.differed, credit=credit)
+
     @property
     def flip_rate(self) -> float:
         """Estimate of p, the probability of a wrong answer at the present probes, 0 to 1/2."""
-        differ = min(0.5, self.differed / max(1.0, self.asked))
-        return (1 - math.sqrt(1 - 2 * differ)) / 2
+        return _posterior(self.asked, self.differed)[0] if self.differed else 0.0
 
     @property
     def capacity(self) -> float:
         """Information of one answer in bits, at least 0.02: 1 without noise."""
-        p = min(0.499, self.flip_rate)
-        if p < 1e-3:
-            return 1.0
-        return max(0.02, 1 + p * math.log2(p) + (1 - p) * math.log2(1 - p))
+        return _posterior(self.asked, self.differed)[1] if self.differed else 1.0
 
     def uncertainty(self, length: float, longest: float) -> float:
         """Distance to the optimum that an estimate ``length`` for clean answers becomes with noise.
@@ -118,3 +137,12 @@ class Noise(NamedTuple):
         """
         widened = min(self.widen * length, max(length, longest))
         return math.sqrt(length * widened / self.capacity)
+
+
+@lru_cache(maxsize=16)
+def _posterior(asked: float, differed: float) -> tuple[float, float]:
+    """Mean of the flip rate, and of the capacity, given pairs of answers and a flat prior."""
+    fit = differed * DIFFER + (asked - differed) * AGREE
+    weight = np.exp(fit - fit.max())
+    weight /= weight.sum()
+    return float(weight @ FLIPS), max(0.02, float(weight @ BITS))
