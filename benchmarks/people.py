@@ -1,12 +1,14 @@
 """How many answers people need: the methods for human budgets, on simulated people.
 
-    python benchmarks/people.py [--people 100] [--cells NAME ...] [--first-seed 20000]
-                                [--processes 2] [--save FILE]
+    python benchmarks/people.py [--people 100] [--cells NAME ...] [--elsewhere]
+                                [--first-seed 20000] [--processes 2] [--save FILE]
 
 A cell is a manifold and a kind of person; see `geoduel.study.people` for what people are like. All
 have a just-noticeable difference (JND) of one degree and 2 % lapses unless the cell says otherwise,
 and their ideal lies in a random direction from the start, 20 degrees away unless it says so (tilts:
-up to an eighth of a degree more or less, so that no ideal lies on a cell of a grid).
+up to an eighth of a degree more or less, so that no ideal lies on a cell of a grid). On manifolds
+other than spheres and rotations (`--elsewhere`) a "degree" is the ninetieth part of their typical
+distance, as it is on a sphere.
 
 Printed per cell: the share of people within 1 degree, or the median error, after so many answers;
 how many answers until it stays below; how often the stated 80 % region held the ideal; the time of
@@ -41,9 +43,14 @@ START = {
     "S^2": (gd.Sphere(3), np.eye(3)[0]),
     "SO(3)": (gd.Rotations(3), np.eye(3)),
     "S^5": (gd.Sphere(6), np.eye(6)[0]),
-    "SPD(2)": (gd.SPD(2), np.eye(2)),
     "S^9": (gd.Sphere(10), np.eye(10)[0]),
+    "SPD(2)": (gd.SPD(2), np.eye(2)),
+    "H^2": (gd.Hyperbolic(2), gd.Hyperbolic(2).random_point(np.random.default_rng(0))),
+    "Simplex(4)": (gd.Simplex(4), np.full(4, 0.25)),
+    "Gr(4, 1)": (gd.Grassmann(4, 1), np.eye(4)[:, :1]),
+    "S^2 x S^2": (gd.Power(gd.Sphere(3), 2), np.eye(3)[[0, 0]]),
 }
+ELSEWHERE = ("SPD(2)", "H^2", "Simplex(4)", "Gr(4, 1)", "S^2 x S^2")
 HARD: dict[str, Any] = {"lapse": 0.05, "bias": 0.1, "tie": 0.5, "fatigue": 0.01}
 
 
@@ -75,7 +82,6 @@ CELLS = {
     "SO(3)-metric": Cell("SO(3)", 50, "1.05 after 50", {"spread": 3.0}),
     "S^5": Cell("S^5", 60, "<= 5 in 16, <= 1 in 49"),
     "S^5-metric": Cell("S^5", 50, "1.8 after 50", {"spread": 3.0}),
-    "SPD(2)": Cell("SPD(2)", 36, ""),
     "SO(3)-hard-jnd-x3": Cell("SO(3)", 40, "clean + 30 %", HARD, {"jnd": 3 * DEGREE}),
     "SO(3)-hard-jnd-/3": Cell("SO(3)", 40, "clean + 30 %", HARD, {"jnd": DEGREE / 3}),
     "S^2-hard-jnd-x3": Cell("S^2", 40, "clean + 30 %", HARD, {"jnd": 3 * DEGREE}),
@@ -95,6 +101,12 @@ CELLS = {
     "S^9": Cell("S^9", 300, ""),
     "S^9-auto": Cell("S^9", 300, "", method="auto"),
 }
+CELLS |= {space: Cell(space, 40, "") for space in ELSEWHERE}
+
+
+def degree(manifold: gd.Manifold) -> float:
+    """The unit of length: a degree, on spheres."""
+    return manifold.typical_dist / 90
 
 
 def for_people(cell: Cell) -> Any:
@@ -106,11 +118,12 @@ def for_people(cell: Cell) -> Any:
 def questions(cell: Cell, seed: int) -> Iterator[tuple[float, float, float]]:
     """Error and stated radius, degrees, and CPU seconds after each answer of one person."""
     manifold, x0 = START[cell.space]
+    unit = degree(manifold)
     rng = np.random.default_rng(seed)
     if cell.raters > 1:
         people = draw_crowd(manifold, x0, rng, n=cell.raters, **cell.person)
     else:
-        settings = {"distance": 20 * DEGREE, **cell.person}
+        settings = {"distance": 20 * unit, "jnd": unit, **cell.person}
         if manifold.dim == 1:  # off the cells of a grid
             settings["distance"] += rng.uniform(-1, 1) * DEGREE / 8
         people = [draw_person(manifold, x0, rng, **settings)]
@@ -133,7 +146,7 @@ def questions(cell: Cell, seed: int) -> Iterator[tuple[float, float, float]]:
             began = time.process_time()
             state = method.update(manifold, state, a, b, answer, rng, left=left, rater=f"rater {r}")
             spent += time.process_time() - began
-            yield people[0].error(state.best) / DEGREE, state.uncertainty / DEGREE, spent
+            yield people[0].error(state.best) / unit, state.uncertainty / unit, spent
             for q in waiting:
                 heapq.heappush(queue, (now, q))
             waiting = []
@@ -210,7 +223,8 @@ def report(name: str, rows: np.ndarray) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
     parser.add_argument("--people", type=int, default=100)
-    parser.add_argument("--cells", nargs="+", choices=tuple(CELLS), default=tuple(CELLS))
+    parser.add_argument("--cells", nargs="+", choices=tuple(CELLS))
+    parser.add_argument("--elsewhere", action="store_true", help="only the other manifolds")
     parser.add_argument("--first-seed", type=int, default=20_000)
     parser.add_argument("--processes", type=int, default=2)
     parser.add_argument("--save", type=Path, help="write the rows of each cell as JSON")
@@ -219,7 +233,7 @@ def main() -> None:
     saved = {}
     seeds = range(options.first_seed, options.first_seed + options.people)
     with multiprocessing.get_context("spawn").Pool(options.processes) as pool:
-        for name in options.cells:
+        for name in options.cells or (ELSEWHERE if options.elsewhere else CELLS):
             rows = np.array(pool.map(measure, [(name, s) for s in seeds], chunksize=5))
             report(name, rows)
             saved[name] = np.round(rows[..., :2], 3).tolist()

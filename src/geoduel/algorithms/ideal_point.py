@@ -15,9 +15,19 @@ from ..manifolds.base import Manifold
 from .asking import best_question, check_answer, check_settings, inside, scales
 from .base import QuestionMethod
 from .chart import Chart
-from .frame import Frame
-from .observer import LAPSE, Observer, observer
-from .perception import OTHERS, Answers, Perception, Prior, evaluate, outcomes, rater_offset
+from .frame import Frame, _to_numpy
+from .observer import LAPSE, Observer
+from .perception import (
+    OTHERS,
+    TINY,
+    Answers,
+    Perception,
+    Prior,
+    Seen,
+    evaluate,
+    outcomes,
+    rater_offset,
+)
 
 __all__ = ["IdealPoint", "IdealPointState", "Population"]
 
@@ -25,7 +35,11 @@ __all__ = ["IdealPoint", "IdealPointState", "Population"]
 PARTICLES = (200, 300)  # people alike in all directions, people with a metric
 ALIKE = 0.35  # prior probability of the former
 LEVEL = 0.75  # share of the particles in the region said to hold the ideal with 80 %
-HALF_WIDTH = 16 / 9  # of a question, in radii of the prior
+# Half-width of a question, in radii of the prior, where geodesics do not bend; where they do, in
+# radii of curvature, and in radii of the prior at most.
+FLAT, CURVED, MOST = 3 / 2, 4 * math.pi / 9, 3.0
+COARSER = 2.5  # times as large is the JND of who has one at the half-width that suits them
+LEAST = 8.0  # of a half-width, in deviations of the posterior
 CANDIDATES = 24
 INFORMATION = 15  # answers asked for information; from then on for accuracy
 ESS = 0.6  # share of effective particles below which they are moved
@@ -69,12 +83,13 @@ class IdealPointState(NamedTuple):
     raters: tuple[str, ...]
     counts: tuple[int, ...]  # answers of each rater
     ties: int
-    offsets: np.ndarray  # (raters, 5), how each differs from what is common to them
+    offsets: np.ndarray  # (raters, 6), how each differs from what is common to them
     mean: np.ndarray  # coordinates of the posterior mean in the chart
     spread: np.ndarray  # (d, d), posterior covariance
     best: Array
     uncertainty: float
     noise: float
+    widest: float  # half-width of a question, of who has no Weber fraction
     stop: str | None = None
 
     @property
@@ -88,11 +103,13 @@ class IdealPoint(QuestionMethod):
     """The ideal point of a person, with the metric they see by; 2 to about 6 dimensions.
 
     A person's loss is |W log(ideal, x)|: the distance to what they like best, in a metric of their
-    own. Ideal, metric, just-noticeable difference, lapse rate, share of "left" in lapses, side bias
-    and tie width have a joint posterior, held by two populations of particles: people who see all
-    directions alike, and people with a metric. The weights of the populations are their evidences.
+    own. Ideal, metric, just-noticeable difference and its growth with the distance (Weber
+    fraction), lapse rate, share of "left" in lapses, side bias and tie width have a joint
+    posterior, held by two populations of particles: people who see all directions alike, and
+    people with a metric. The weights of the populations are their evidences.
 
-        candidates Exp_m(±h u) about the posterior mean m, u along posterior directions
+        candidates Exp_m(±h u) about the posterior mean m, u along posterior directions, with the
+            half-width h that suits one particle, drawn at random
         ask the one that tells most (first 15), then the one that shrinks the squared error most
         reweight; where few particles are left, resample and move them by Hamiltonian steps,
             after many answers some now and the others after the next ones
@@ -100,7 +117,9 @@ class IdealPoint(QuestionMethod):
 
     Questions are wide. On a flat space the points that seem as good as each other lie on a plane
     that the metric tilts; on a sphere the less so, the farther the two points are, and at 90
-    degrees to either side not at all.
+    degrees to either side not at all. Who has a Weber fraction, though, tells little of far points.
+    Which of both a person is, only questions of several widths can tell: so they are as wide as
+    suits some particle, and the more often narrow the more likely a large fraction is.
 
     `uncertainty` is the radius of a ball about the recommended point that holds the ideal of four
     people in five. It holds three quarters of the particles: simulated people are inside more
@@ -121,13 +140,14 @@ class IdealPoint(QuestionMethod):
         Least half-width of a question, a geodesic length.
     jnd : float, optional
         Roughly the just-noticeable difference, a geodesic length. By default a forty-fifth of
-        `prior_radius`.
+        `prior_radius`. Believed possible is anything from a ninth of it, or of the default if that
+        is less, to a fifth of `prior_radius`.
     prior_radius : float, optional
         The ideal is expected within this distance of the start, a geodesic length. By default half
         the manifold's typical distance, 45 degrees on spheres.
     half_width : float, optional
-        h, a geodesic length; by default 16/9 of `prior_radius`, 80 degrees on spheres. Less where
-        people tell little of points far from what they like.
+        Largest h, a geodesic length; by default 80 degrees on spheres and 135 on `Rotations(3)`,
+        whose geodesics bend half as much; 3/2 of `prior_radius` on flat manifolds.
 
     Examples
     --------
@@ -144,7 +164,7 @@ class IdealPoint(QuestionMethod):
     prior_radius: float | None = None
     half_width: float | None = None
 
-    version: ClassVar[int] = 3
+    version: ClassVar[int] = 4
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -175,6 +195,7 @@ class IdealPoint(QuestionMethod):
             best=x0,
             uncertainty=math.inf,
             noise=LAPSE[0] / 2,
+            widest=self.half_width or _widest(manifold, Frame(x0, np.eye(d)), prior.radius),
         )
         return self._concluded(manifold, _measured(state))
 
@@ -204,6 +225,7 @@ class IdealPoint(QuestionMethod):
         g, Q = np.linalg.eigh(metric)
         root, inverse = (Q * np.sqrt(g)) @ Q.T, (Q / np.sqrt(g)) @ Q.T
         means = worlds @ ideals
+        h = self._half_width(manifold, state, others[_drawn(rng, w, 1)])
         ends = []
         for world, mean in zip(worlds, means, strict=True):
             away = ideals - mean
@@ -214,7 +236,7 @@ class IdealPoint(QuestionMethod):
                 u = np.concatenate([u, np.linalg.eigh(spread)[1].T])
             random = rng.standard_normal((CANDIDATES, d)) @ (V * size).T @ inverse
             u = np.concatenate([u, random])[: CANDIDATES // len(worlds)]
-            ends.append(self._ends(manifold, state, mean, u))
+            ends.append(self._ends(manifold, state, mean, u, h))
         xp = namespace(state.best)
         a, b = (xp.concat([pair[i] for pair in ends]) for i in (0, 1))
         chances = self._chances(manifold, state, (a, b), (ideals, factors, others))
@@ -270,24 +292,40 @@ class IdealPoint(QuestionMethod):
 
     def observers(self, manifold: Manifold, state: IdealPointState) -> dict[str, Observer]:
         """What is known about each rater."""
-        _, jnd = scales(self, manifold)
+        prior = self._prior(manifold, state.ties)
         _, _, others, w = _all_particles(state, manifold.dim)
         found = {}
         for name, n, offset in zip(state.raters, state.counts, state.offsets, strict=True):
-            found[name] = observer(n, jnd, w @ (others + offset), state.ties > 0)
+            found[name] = Seen.of(others + offset, prior).observer(n, w)
         return found
 
     # -- pieces ----------------------------------------------------------------------------------
 
     def _prior(self, manifold: Manifold, ties: int) -> Prior:
-        return Prior(*scales(self, manifold), ties > 0)
+        radius, jnd = scales(self, manifold)
+        least, most = min(jnd, radius / 45) / 9, max(3 * jnd, radius / 5)
+        return Prior(radius, least, most, ties > 0)
+
+    def _half_width(self, manifold: Manifold, state: IdealPointState, others: np.ndarray) -> float:
+        """The half-width that suits people with these six numbers, shape (1, 6).
+
+        Whose JND grows with the distance is not asked of points much farther than where it has
+        grown: most of what remains of the ideal is to lie in between.
+        """
+        deviation = math.sqrt(np.trace(state.spread) / manifold.dim)
+        by = Seen.of(others, self._prior(manifold, state.ties))
+        near = (COARSER - 1) * by.jnd.item() / max(by.weber.item(), TINY)
+        return min(state.widest, max(near, LEAST * deviation))
 
     def _ends(
-        self, manifold: Manifold, state: IdealPointState, centre: np.ndarray, u: np.ndarray
+        self,
+        manifold: Manifold,
+        state: IdealPointState,
+        centre: np.ndarray,
+        u: np.ndarray,
+        h: float,
     ) -> tuple[Array, Array]:
         """Exp(±h u) about a point of the chart, inside the domain."""
-        radius, _ = scales(self, manifold)
-        h = HALF_WIDTH * radius if self.half_width is None else self.half_width
         frame, _ = state.chart.frame.move(manifold, centre)
         frame, _, _ = frame.enter(manifold, self.domain)
         u = u / np.linalg.norm(u, axis=1, keepdims=True)
@@ -318,9 +356,31 @@ class IdealPoint(QuestionMethod):
         away = np.linalg.norm(ideals - centre, axis=1)
         order = np.argsort(away)
         radius = float(np.interp(LEVEL, np.cumsum(w[order]), away[order]))
-        noise = float(w @ Perception.lapse(others)) / 2
+        lapse = Seen.of(others, self._prior(manifold, state.ties)).lapse[:, 0]
+        noise = float(w @ lapse) / 2
         stop = "x_tol" if self.x_tol is not None and radius <= self.x_tol else None
         return state._replace(best=best, uncertainty=radius, noise=noise, stop=stop)
+
+
+def _widest(manifold: Manifold, frame: Frame, radius: float) -> float:
+    """How wide questions are best, of who sees far points as well as near ones.
+
+    On a sphere the metric matters least a quarter of the way round. How long that is, shows in how
+    far apart geodesics get that leave a point in different directions.
+    """
+    c = radius * np.eye(manifold.dim)
+    turned = math.cos(0.1) * c + math.sin(0.1) * np.roll(c, 1, axis=0)
+    apart = _to_numpy(manifold.dist(frame.at(manifold, c), frame.at(manifold, turned)))
+    # A sixth of the square of the radius, in radii of curvature.
+    bend = 1 - float(np.mean(apart)) / (2 * math.sin(0.05) * radius)
+    if not bend > 0.01:
+        return FLAT * radius
+    return radius * min(CURVED / math.sqrt(6 * bend), MOST)
+
+
+def _drawn(rng: np.random.Generator, w: np.ndarray, n: int) -> np.ndarray:
+    """Indices of n particles drawn by their weights, evenly."""
+    return np.minimum(np.searchsorted(np.cumsum(w), (np.arange(n) + rng.random()) / n), len(w) - 1)
 
 
 def _median(ideals: np.ndarray, w: np.ndarray) -> np.ndarray:
@@ -376,9 +436,7 @@ def _judged(
     if len(state.raters) < 2:
         return state
     ideals, factors, others, w = _all_particles(state, d)
-    few = np.minimum(
-        np.searchsorted(np.cumsum(w), (np.arange(FEW) + rng.random()) / FEW), len(w) - 1
-    )
+    few = _drawn(rng, w, FEW)
     own = state.answers.part(np.flatnonzero(state.answers.rater == r))
     offsets = state.offsets.copy()
     offsets[r] = rater_offset(ideals[few], factors[few], others[few], own, prior)
@@ -456,8 +514,7 @@ def _resampled(population: Population, rng: np.random.Generator) -> Population:
     total = w.sum()
     if total**2 >= ESS * n * (w @ w):
         return population
-    pick = np.searchsorted(np.cumsum(w) / total, (np.arange(n) + rng.random()) / n)
-    pick = np.minimum(pick, n - 1)
+    pick = _drawn(rng, w / total, n)
     copies = np.arange(n) - np.searchsorted(pick, pick)
     particles = particles[pick[np.argsort(copies, kind="stable")]]
     even = np.full(n, logw.max() + math.log(total / n))
@@ -516,9 +573,8 @@ def _fantasies(rng: np.random.Generator, w: np.ndarray, chances: np.ndarray) -> 
     handful of particles, so the answers are believed only as far as 40 remain effective.
     """
     count = chances.shape[-1]
-    truths = np.searchsorted(np.cumsum(w), (np.arange(FANTASIES) + rng.random()) / FANTASIES)
     worlds = []
-    for truth in np.minimum(truths, len(w) - 1):
+    for truth in _drawn(rng, w, FANTASIES):
         steps = np.cumsum(chances[:, truth], axis=0)
         answer = np.sum(rng.random(count) * steps[-1] > steps[:2], axis=0)
         loglik = np.sum(np.log(np.maximum(chances[answer, :, np.arange(count)], 1e-9)), axis=0)

@@ -14,17 +14,18 @@ __all__ = [
     "LEFT",
     "SLOPE",
     "TIE",
+    "WEBER",
     "Observer",
     "chance",
-    "observer",
     "sigmoid",
 ]
 
 SLOPE = math.log(3)  # a difference of one JND is told right three times out of four
 
-# Priors: median and spread of what differs from person to person. The JND is in units of the
-# assumed one; bias and tie width are in units of the logistic's argument.
-JND = (9.0, 0.8)  # log about uniform within this factor of 1: factor ** tanh(second * normal)
+# Priors: median and spread of what differs from person to person. Bias and tie width are in units
+# of the logistic's argument.
+JND = 0.8  # log about uniform between two ends: tanh(this * normal) runs from one to the other
+WEBER = 0.06  # Weber fraction: this times max(normal, 0)², so that half have none
 LAPSE = (0.03, 0.8)  # logit-normal: share of answers that do not depend on the question
 LEFT = (0.5, 1.2)  # logit-normal: share of "left" among those
 BIAS = 0.25  # normal about 0: what is added for the left picture
@@ -40,7 +41,8 @@ class Observer:
     answers : int
         How many there were, ties included.
     jnd : float
-        Just-noticeable difference, a geodesic length: told right three times out of four.
+        Just-noticeable difference near the ideal, a geodesic length: told right three times out of
+        four.
     lapse : float
         Share of answers that do not depend on the question.
     left : float
@@ -49,6 +51,9 @@ class Observer:
         Advantage of the left picture, in JND.
     tie : float
         Differences below this many JND are called a tie, where the rater calls any.
+    weber : float
+        Growth of the JND with the mean distance from the ideal of what is shown, a fraction; 0
+        where that is not asked for, as by `Bisection`.
     """
 
     answers: int
@@ -57,22 +62,7 @@ class Observer:
     left: float
     bias: float
     tie: float
-
-
-def observer(answers: int, jnd: float, u: np.ndarray, ties: bool) -> Observer:
-    """From the assumed JND, the five parameters in standard units, and whether there were ties."""
-    odds = [
-        math.log(q / (1 - q)) + s * float(x)
-        for (q, s), x in zip((LAPSE, LEFT), u[1:3], strict=True)
-    ]
-    return Observer(
-        answers=answers,
-        jnd=jnd * JND[0] ** math.tanh(JND[1] * float(u[0])),
-        lapse=1 / (1 + math.exp(-odds[0])),
-        left=1 / (1 + math.exp(-odds[1])),
-        bias=BIAS * float(u[3]) / SLOPE,
-        tie=ties * TIE[0] * math.exp(TIE[1] * float(u[4])) / SLOPE,
-    )
+    weber: float = 0.0
 
 
 def sigmoid(x: np.ndarray) -> np.ndarray:

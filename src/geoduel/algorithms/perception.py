@@ -12,11 +12,11 @@ import numpy as np
 from .._arrays import Array, namespace
 from ..manifolds.base import Manifold
 from .chart import Chart, features, upper
-from .observer import BIAS, JND, LAPSE, LEFT, SLOPE, TIE, chance, sigmoid
+from .observer import BIAS, JND, LAPSE, LEFT, SLOPE, TIE, WEBER, Observer, chance, sigmoid
 
-__all__ = ["Answers", "Perception", "Prior", "evaluate", "outcomes", "rater_offset"]
+__all__ = ["Answers", "Perception", "Prior", "Seen", "evaluate", "outcomes", "rater_offset"]
 
-OTHERS = 5  # JND, lapse, left, bias, tie: standard normal a priori
+OTHERS = 6  # JND, lapse, left, bias, tie, Weber fraction: standard normal a priori
 CORE = 0.18  # of the prior radius: the density of the ideal is smooth within
 WALL = 12.0  # decay of the prior beyond its radius, per radius
 BLOCK = 40_000  # numbers in an array: larger ones are allocated page by page each time
@@ -24,21 +24,22 @@ WEAK = 1e-3  # least probability of an answer
 TINY = 1e-12
 
 ODD = 0.15  # prior probability that a rater differs from the others
-# Grid of what such a rater may differ by: JND, lapse, left, bias, tie. A unit is a factor of
-# exp(0.8) of the JND, and a standard deviation of the others.
+# Grid of what such a rater may differ by, in the same order. A unit is a factor of about exp(0.8)
+# of the JND, and a standard deviation of the others; the Weber fraction goes with the JND.
 OFFSETS = ((-2, -1, 0, 1, 2), (0, 2, 4.5), (-2, 0, 2), (-2, 0, 2), (0,))
-UNITS = (0.8 / (JND[1] * math.log(JND[0])), 1, 1, 1, 1)
+UNITS = (1 / math.log(9), 1, 1, 1, 1)
 
 
 class Prior(NamedTuple):
-    """Scales of the prior: radius within which the ideal is expected, and JND.
+    """Scales of the prior: radius within which the ideal is expected, and range of the JND.
 
     ``ties`` tells whether there have been any. Until then nobody calls them: a tie width that the
     absence of ties has to shrink would pretend that all differences were large.
     """
 
     radius: float
-    jnd: float
+    least: float
+    most: float
     ties: bool
 
 
@@ -116,9 +117,9 @@ class Answers(NamedTuple):
 class Perception(NamedTuple):
     """One model of how people see: alike in all directions, or with a metric.
 
-    A particle is the row (c, JND, lapse, left, bias, tie | log L_ii, L_ij): the ideal c in the
-    chart; five numbers that are standard normal a priori; and, with a metric, the lower triangular
-    L of the metric L L'. The loss of x is |L' log(c, x)|.
+    A particle is the row (c, JND, lapse, left, bias, tie, Weber fraction | log L_ii, L_ij): the
+    ideal c in the chart; six numbers that are standard normal a priori; and, with a metric, the
+    lower triangular L of the metric L L'. The loss of x is |L' log(c, x)|.
 
     The prior of L L' is Wishart with mean I, so that no axes are special; its ν = 2d - 1 degrees of
     freedom give sensitivities whose largest is typically 3 to 4 times the smallest. By Bartlett's
@@ -186,11 +187,6 @@ class Perception(NamedTuple):
             gradient[:, 2 * d + OTHERS :] = -nu * rest
         return value, gradient
 
-    @staticmethod
-    def lapse(others: np.ndarray) -> np.ndarray:
-        """Lapse rates of particles, given their five numbers."""
-        return sigmoid(math.log(LAPSE[0] / (1 - LAPSE[0])) + LAPSE[1] * others[:, 1])
-
 
 @cache
 def lower(d: int) -> tuple[np.ndarray, np.ndarray]:
@@ -211,31 +207,62 @@ def _radial(square: np.ndarray, prior: Prior, d: int) -> tuple[np.ndarray, np.nd
     return value, slope
 
 
-class _Seen(NamedTuple):
-    """What a rater's answers depend on besides the losses, of shape (n, 1) or (n, m) each."""
+class Seen(NamedTuple):
+    """What a rater's answers depend on besides the losses, of shape (n, 1) or (n, m) each.
 
-    slope: np.ndarray  # of the logistic, per geodesic length
-    steeper: np.ndarray  # derivative of its logarithm with the first number
+    The JND, near the ideal, grows by ``weber`` times the mean loss of the two points shown.
+    """
+
+    jnd: np.ndarray
     lapse: np.ndarray
     left: np.ndarray
     bias: np.ndarray
     tie: np.ndarray
+    weber: np.ndarray
+    coarser: np.ndarray  # derivatives: of log JND with the first number
+    grown: np.ndarray  # and of the Weber fraction with the last
 
+    @classmethod
+    def of(cls, u: np.ndarray, prior: Prior, offsets: np.ndarray | None = None) -> Seen:
+        """From the six numbers of each particle, plus ``offsets`` of shape (m, 6) of raters."""
+        u = u[:, None, :] if offsets is None else u[:, None, :] + offsets
+        u = np.clip(u, -8, 8).astype(np.float32)
+        level = np.tanh(JND * u[..., 0])
+        middle, half = math.sqrt(prior.least * prior.most), math.log(prior.most / prior.least) / 2
+        far = np.maximum(u[..., 5], 0)
+        return cls(
+            jnd=middle * np.exp(half * level),
+            lapse=sigmoid(math.log(LAPSE[0] / (1 - LAPSE[0])) + LAPSE[1] * u[..., 1]),
+            left=sigmoid(math.log(LEFT[0] / (1 - LEFT[0])) + LEFT[1] * u[..., 2]),
+            bias=BIAS * u[..., 3],
+            tie=TIE[0] * prior.ties * np.exp(TIE[1] * u[..., 4]),
+            weber=WEBER * far * far,
+            coarser=half * JND * (1 - level * level),
+            grown=2 * WEBER * far,
+        )
 
-def _seen(u: np.ndarray, prior: Prior, offsets: np.ndarray | None = None) -> _Seen:
-    """From the five numbers of each particle, plus ``offsets`` of shape (m, 5) of raters."""
-    u = u[:, None, :] if offsets is None else u[:, None, :] + offsets
-    u = np.clip(u, -8, 8).astype(np.float32)
-    level = np.tanh(JND[1] * u[..., 0])
-    odds = math.log(LAPSE[0] / (1 - LAPSE[0]))
-    return _Seen(
-        slope=SLOPE / prior.jnd * np.exp(-math.log(JND[0]) * level),
-        steeper=-math.log(JND[0]) * JND[1] * (1 - level * level),
-        lapse=sigmoid(odds + LAPSE[1] * u[..., 1]),
-        left=sigmoid(math.log(LEFT[0] / (1 - LEFT[0])) + LEFT[1] * u[..., 2]),
-        bias=BIAS * u[..., 3],
-        tie=TIE[0] * prior.ties * np.exp(TIE[1] * u[..., 4]),
-    )
+    def at(self, loss: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Difference of the losses (n, 2m) of m pairs, in units of the logistic's argument.
+
+        Also their means, and the JND there.
+        """
+        m = loss.shape[1] // 2
+        away = (loss[:, :m] + loss[:, m:]) / 2
+        jnd = self.jnd + self.weber * away
+        return SLOPE * (loss[:, m:] - loss[:, :m]) / jnd, away, jnd
+
+    def observer(self, answers: int, w: np.ndarray) -> Observer:
+        """Means over particles with weights w."""
+        lapse = float(w @ self.lapse[:, 0])
+        return Observer(
+            answers=answers,
+            jnd=math.exp(float(w @ np.log(self.jnd[:, 0]))),
+            lapse=lapse,
+            left=float(w @ (self.lapse * self.left)[:, 0]) / lapse,
+            bias=float(w @ self.bias[:, 0]) / SLOPE,
+            tie=float(w @ self.tie[:, 0]) / SLOPE,
+            weber=float(w @ self.weber[:, 0]),
+        )
 
 
 def evaluate(
@@ -263,8 +290,8 @@ def evaluate(
     U = Y if L is None else np.swapaxes(L, 1, 2) @ Y
     loss = np.sqrt(np.einsum("ndm,ndm->nm", U, U) + np.float32(TINY))
 
-    by = _seen(particles[:, d : d + OTHERS], prior, offsets)
-    difference = by.slope * (loss[:, m:] - loss[:, :m])
+    by = Seen.of(particles[:, d : d + OTHERS], prior, offsets)
+    difference, away, jnd = by.at(loss)
     p, seen, share, rise, drop = _answered(difference, by, answers)
     value = np.log(p).sum(axis=1, dtype=np.float64)
 
@@ -272,16 +299,18 @@ def evaluate(
     pull = looked * rise
     gradient = np.empty_like(particles)
     u = gradient[:, d : d + OTHERS]
-    u[:, 0] = np.sum(pull * difference * by.steeper, axis=1)
+    push = -pull * difference / jnd  # derivative with the JND of each question
+    u[:, 0] = np.sum(push * by.jnd * by.coarser, axis=1)
     u[:, 1] = LAPSE[1] * np.sum(by.lapse * (1 - by.lapse) * (share - seen) / p, axis=1)
     side = answers.left.astype(np.float32)
     turned = answers.answer.astype(np.float32) * side
     u[:, 2] = -LEFT[1] * np.sum(by.lapse * by.left * (1 - by.left) * turned / p, axis=1)
     u[:, 3] = BIAS * np.sum(pull * side, axis=1)
     u[:, 4] = TIE[1] * np.sum(looked * drop * by.tie, axis=1)
+    u[:, 5] = np.sum(push * away * by.grown, axis=1)
 
-    pull = pull * by.slope
-    V = U * (np.concatenate([-pull, pull], axis=1) / loss)[:, None]
+    pull, push = SLOPE * pull / jnd, push * by.weber / 2
+    V = U * (np.concatenate([push - pull, push + pull], axis=1) / loss)[:, None]
     if L is not None:
         dL = np.swapaxes(V @ np.swapaxes(Y, 1, 2), 1, 2)
         diagonal, (i, j) = np.arange(d), lower(d)
@@ -297,7 +326,7 @@ def evaluate(
     return value, gradient
 
 
-def _answered(difference: np.ndarray, by: _Seen, answers: Answers) -> tuple[np.ndarray, ...]:
+def _answered(difference: np.ndarray, by: Seen, answers: Answers) -> tuple[np.ndarray, ...]:
     """Probability p = λ·share + (1 - λ)·seen of each answer, shape (n, m).
 
     Returns p, seen, share, and the derivatives of ``seen`` with the difference of the losses, in
@@ -324,18 +353,16 @@ def _answered(difference: np.ndarray, by: _Seen, answers: Answers) -> tuple[np.n
 def rater_offset(
     ideals: np.ndarray, factors: np.ndarray, others: np.ndarray, answers: Answers, prior: Prior
 ) -> np.ndarray:
-    """How the rater of the answers differs from the common parameters, shape (5,), standard units.
+    """How the rater of the answers differs from the common parameters, shape (6,), standard units.
 
     Posterior mean over a grid, given a few particles: a rater who contradicts what is known of
     the ideal gets a larger JND or more lapses, so that his answers weigh less.
     """
     steps = np.array(list(itertools.product(*OFFSETS)))
-    grid = steps * UNITS
+    grid = np.column_stack([steps * UNITS, steps[:, 0]])
     loss = _losses(ideals, factors, answers.seen)
-    m = len(answers.answer)
-    difference = np.tile(loss[:, m:] - loss[:, :m], (len(grid), 1))
-    by = _seen((grid[:, None] + others).reshape(-1, OTHERS), prior)
-    p = _answered(by.slope * difference, by, answers)[0]
+    by = Seen.of((grid[:, None] + others).reshape(-1, OTHERS), prior)
+    p = _answered(by.at(np.tile(loss, (len(grid), 1)))[0], by, answers)[0]
     score = np.log(p).sum(axis=1).reshape(len(grid), len(ideals)).mean(axis=1)
     units = np.sum(abs(steps), axis=1)
     odd = np.where(units > 0, np.exp(-units), 0.0)
@@ -359,10 +386,8 @@ def outcomes(
 
     ``seen`` of shape (F, d, 2, m) as in `Answers`; ``factors`` are L, of shape (n, d, d).
     """
-    m = seen.shape[-1]
-    loss = _losses(ideals, factors, seen)
-    by = _seen(others, prior)
-    x = by.slope * (loss[:, m:] - loss[:, :m])
+    by = Seen.of(others, prior)
+    x, _, _ = by.at(_losses(ideals, factors, seen))
     first = chance(sigmoid(x - by.tie), by.lapse, 0.5)
     second = chance(sigmoid(-x - by.tie), by.lapse, 0.5)
     return np.stack([first, second, np.maximum(1 - first - second, 1e-9)]).astype(np.float64)
