@@ -339,12 +339,13 @@ def wrong_answers(
 
 
 def flips(seeds: range) -> None:
-    """Quadratics of d = 30 and condition 100, by the default and by DuelCSA."""
-    for method in ("auto", "duel-csa"):
-        wrong_answers(
-            "quadratic-30-1e2",
-            lambda s: Quadratic.random(30, 1e2, s), 0.2, method, seeds, (500, 1000, 3000, 5000),
-        )  # fmt: skip
+    """Quadratics of condition 100 in 30, five and two dimensions, by the default and by DuelCSA."""
+    for d, after in ((30, (500, 1000, 3000, 5000)), (5, (200, 500, 1000)), (2, (100, 200, 400))):
+        for method in ("auto", "duel-csa"):
+            wrong_answers(
+                f"quadratic-{d}-1e2",
+                lambda s, d=d: Quadratic.random(d, 1e2, s), 0.2, method, seeds, after,
+            )  # fmt: skip
 
 
 def bradley_terry(seeds: range) -> None:

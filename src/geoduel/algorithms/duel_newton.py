@@ -175,7 +175,7 @@ class NewtonState(NamedTuple):
     best: Array
     scale: float  # δ, length of a probe in whitened coordinates
     metric: np.ndarray  # A, whitened coordinates to coordinates: AᵀHA ≈ I
-    path: np.ndarray  # the last displacement, whitened
+    path: np.ndarray  # the last displacement, whitened; with noise the sum of a few, fading
     contradiction: float  # running mean of cos(new signs, last displacement)
     window: Window
     memory: Memory
@@ -418,7 +418,7 @@ class DuelNewton(DuelMethod):
             recommend(manifold, frame, behind, self.domain),
             delta,
             A,
-            _stretched(p, U, root),
+            _stretched(p + (1 - forget) * state.path, U, root),
             kappa,
             window.moved(p, U, root),
             memory.moved(p, U, root),

@@ -59,8 +59,10 @@ class Noise(NamedTuple):
 
     Two answers to one duel differ with probability 2p(1-p) if each is wrong with probability p. An
     answer then carries the capacity 1 + p log2 p + (1-p) log2(1-p) of a binary symmetric channel in
-    bits. As long as no two answers differ, p is taken to be 0; from then on as its mean, and that
-    of the capacity, over all p that explain the answers: few pairs alone would say 0 or 1/2.
+    bits. As long as no two answers differ, p is taken to be 0; from then on as its mean over all p
+    that explain the answers: few pairs alone would say 0 or 1/2. The mean capacity is taken less
+    what as many answers would show if they were coins: steps that get shorter where nothing is
+    learned would never be long enough again.
 
     Every hundredth duel is asked again as long as the answers agree, every tenth once they do not,
     and more in low dimension, where fewer duels move the point. Noise that grows as probes shrink
@@ -72,7 +74,7 @@ class Noise(NamedTuple):
     Attributes
     ----------
     asked, differed : float
-        Duels asked twice and those with two answers, both with a memory of about 50 (a tie against
+        Duels asked twice and those with two answers, both with a memory of about 100 (a tie against
         a win counts half).
     total : int
         Duels asked twice so far.
@@ -102,8 +104,8 @@ class Noise(NamedTuple):
         """Learn from the two answers to each duel that was asked again."""
         asked, differed, total, widen, credit = self
         for a, b in zip(first, again, strict=True):
-            asked = 0.98 * asked + 1
-            differed = 0.98 * differed + (1.0 if a * b < 0 else 0.5 if a * b == 0 and a != b else 0)
+            asked = 0.99 * asked + 1
+            differed = 0.99 * differed + (1.0 if a * b < 0 else 0.5 if a * b == 0 and a != b else 0)
             total += 1
             rate = differed / max(1.0, asked)
             if rate > ALARM and asked > 2:
@@ -125,7 +127,7 @@ class Noise(NamedTuple):
 
     @property
     def capacity(self) -> float:
-        """Information of one answer in bits, at least 0.02: 1 without noise."""
+        """Information of one answer in bits, at least 0.005: 1 without noise."""
         return _posterior(self.asked, self.differed)[1] if self.differed else 1.0
 
     def uncertainty(self, length: float, longest: float) -> float:
@@ -141,8 +143,13 @@ class Noise(NamedTuple):
 
 @lru_cache(maxsize=16)
 def _posterior(asked: float, differed: float) -> tuple[float, float]:
-    """Mean of the flip rate, and of the capacity, given pairs of answers and a flat prior."""
+    """Flip rate and capacity, given pairs of answers and a flat prior."""
+    p, bits = _means(asked, differed)
+    return p, max(0.005, bits - _means(asked, asked / 2)[1])
+
+
+def _means(asked: float, differed: float) -> tuple[float, float]:
     fit = differed * DIFFER + (asked - differed) * AGREE
     weight = np.exp(fit - fit.max())
     weight /= weight.sum()
-    return float(weight @ FLIPS), max(0.02, float(weight @ BITS))
+    return float(weight @ FLIPS), float(weight @ BITS)
