@@ -32,6 +32,7 @@ class Restarted(NamedTuple):
     local: Any
     champion: Array  # best end of the runs so far
     left: int  # restarts left
+    doubt: float = 0.0  # largest flip rate at the end of a run: a short one may have seen none
     stop: str | None = None
 
     @property
@@ -109,20 +110,21 @@ class Auto(DuelMethod):
     def step(
         self, manifold: Manifold, state: Begin | Local | Restarted, rng: np.random.Generator
     ) -> Generator[tuple[Array, Array], Any, Begin | Local | Restarted]:
-        champion, left, local = None, self.restarts, state
+        champion, left, doubt, local = None, self.restarts, 0.0, state
         if isinstance(state, Restarted):
-            champion, left, local = state.champion, state.left, state.local
+            local, champion, left, doubt, _ = state
         local = yield from self._method(manifold).step(manifold, local, rng)
         if local.stop is None or not self.restarts:
-            return local if champion is None else Restarted(local, champion, left)
+            return local if champion is None else Restarted(local, champion, left, doubt)
 
-        if champion is None or (yield from _beats(local.best, champion, local.noise)):
+        doubt = max(doubt, local.noise or 0.0)
+        if champion is None or (yield from _beats(local.best, champion, doubt)):
             champion = local.best
         if not left:
-            return Restarted(local, champion, 0, local.stop)
+            return Restarted(local, champion, 0, doubt, local.stop)
         x = manifold.random_point(rng, like=champion)
         x = x if self.domain is None else self.domain.project(x)
-        return Restarted(self.start(manifold, x, rng), champion, left - 1)
+        return Restarted(self.start(manifold, x, rng), champion, left - 1, doubt)
 
     def _method(self, manifold: Manifold) -> Any:
         settings = (self.domain, self.initial_step, self.x_tol, self.parallel, self.min_radius)
@@ -130,11 +132,9 @@ class Auto(DuelMethod):
         return (DuelCSA if manifold.dim > most else DuelNewton)(*settings)
 
 
-def _beats(
-    x: Array, champion: Array, noise: float | None
-) -> Generator[tuple[Array, Array], Any, bool]:
+def _beats(x: Array, champion: Array, doubt: float) -> Generator[tuple[Array, Array], Any, bool]:
     """Compare x with the champion; where answers are noisy, as often as makes 19 of 20 right."""
     total = 0
-    for _ in range(votes(noise or 0.0)):
+    for _ in range(votes(doubt)):
         total += yield x, champion
     return total < 0

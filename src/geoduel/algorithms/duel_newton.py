@@ -175,7 +175,7 @@ class NewtonState(NamedTuple):
     best: Array
     scale: float  # δ, length of a probe in whitened coordinates
     metric: np.ndarray  # A, whitened coordinates to coordinates: AᵀHA ≈ I
-    path: np.ndarray  # the last displacement, whitened; with noise the sum of a few, fading
+    path: np.ndarray  # the last displacement in δ, whitened; with noise a sum of them that fades
     contradiction: float  # running mean of cos(new signs, last displacement)
     window: Window
     memory: Memory
@@ -303,7 +303,7 @@ class DuelNewton(DuelMethod):
             best=recommend(manifold, first.frame, None, self.domain),
             scale=delta,
             metric=np.eye(d),
-            path=first.step,
+            path=first.step / delta,
             contradiction=0.0,
             window=Window(
                 first.directions,
@@ -418,7 +418,7 @@ class DuelNewton(DuelMethod):
             recommend(manifold, frame, behind, self.domain),
             delta,
             A,
-            _stretched(p + (1 - forget) * state.path, U, root),
+            _stretched(p / state.scale + (1 - forget) * state.path, U, root),
             kappa,
             window.moved(p, U, root),
             memory.moved(p, U, root),
