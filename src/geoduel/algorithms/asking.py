@@ -11,7 +11,7 @@ from .._arrays import Array
 from .._check import positive
 from ..errors import ArgumentError
 from ..manifolds.base import Manifold
-from .frame import _to_numpy
+from .frame import to_numpy
 
 if TYPE_CHECKING:
     from ..domains import Domain
@@ -46,7 +46,7 @@ def inside(
     if domain is None:
         return a, b
     for _ in range(10):
-        feasible = _to_numpy(domain.contains(a)) * _to_numpy(domain.contains(b))
+        feasible = to_numpy(domain.contains(a)) * to_numpy(domain.contains(b))
         if feasible.all():
             break
         h = np.where(feasible, h, 0.7 * h)
@@ -56,7 +56,7 @@ def inside(
 
 def best_question(manifold: Manifold, a: Array, b: Array, gain: np.ndarray, jnd: float) -> int:
     """Index of the pair that gains most, among those that can be told apart if there are any."""
-    apart = _to_numpy(manifold.dist(a, b)) >= jnd
+    apart = to_numpy(manifold.dist(a, b)) >= jnd
     return int(np.argmax(np.where(apart | ~apart.any(), gain, -np.inf)))
 
 

@@ -14,7 +14,7 @@ from ..errors import ArgumentError
 from ..manifolds.base import Manifold
 from .asking import best_question, check_answer, check_settings, inside, scales
 from .base import QuestionMethod
-from .frame import _to_numpy
+from .frame import to_numpy
 from .observer import BIAS, LAPSE, SLOPE, TIE, Observer, sigmoid
 
 __all__ = ["Bisection", "BisectionState"]
@@ -208,7 +208,7 @@ class Bisection(QuestionMethod):
         centres = np.interp(np.linspace(outer, 1 - outer, 15), cumulated, grid)
         if self.domain is not None:  # the ideal may lie outside, where nothing can be asked
             around = np.linspace(state.grid[0], state.grid[-1], 45)
-            allowed = _to_numpy(self.domain.contains(self._points(manifold, state.start, around)))
+            allowed = to_numpy(self.domain.contains(self._points(manifold, state.start, around)))
             centres = np.concatenate([centres, around[allowed > 0]])
         a, b = self._ends(manifold, state.start, centres, half)
         gain = np.zeros(len(centres))
@@ -295,7 +295,7 @@ class Bisection(QuestionMethod):
     ) -> np.ndarray:
         """By how much each ideal prefers a to b: d(ideal, b) - d(ideal, a), shape (pairs, n)."""
         ideals = self._points(manifold, state.start, grid)[None]
-        return _to_numpy(manifold.dist(ideals, b[:, None]) - manifold.dist(ideals, a[:, None]))
+        return to_numpy(manifold.dist(ideals, b[:, None]) - manifold.dist(ideals, a[:, None]))
 
     @staticmethod
     def _average(state: BisectionState, keep: slice) -> tuple[np.ndarray, np.ndarray]:

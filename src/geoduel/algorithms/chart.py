@@ -10,7 +10,7 @@ import numpy as np
 from .._arrays import Array
 from ..errors import CutLocusError, MissingOperationError
 from ..manifolds.base import Manifold
-from .frame import Frame, _to_numpy
+from .frame import Frame, to_numpy
 
 __all__ = ["Chart", "features", "upper"]
 
@@ -62,7 +62,7 @@ class Chart(NamedTuple):
         basis = np.eye(d) if frame.rotation is None else frame.rotation.T
         try:
             w = manifold.transport_along(frame.point, v[:, None], frame._vectors(manifold, basis))
-            axes = _to_numpy(manifold.to_coords(points[:, None], w))
+            axes = to_numpy(manifold.to_coords(points[:, None], w))
         except (CutLocusError, MissingOperationError):
             axes = np.full((len(nodes), d, d), np.nan)
         axes = np.where(np.isfinite(axes), axes, basis)
@@ -71,7 +71,7 @@ class Chart(NamedTuple):
     def logs(self, manifold: Manifold, x: Array) -> np.ndarray:
         """Coefficients of log(c, x) for points x of shape (m, ...); shape (F, d, m), float32."""
         v = manifold.log(self.points[:, None], x[None])
-        own = _to_numpy(manifold.to_coords(self.points[:, None], v))
+        own = to_numpy(manifold.to_coords(self.points[:, None], v))
         values = np.einsum("fjk,fmk->fjm", self.axes, own)
         if not np.isfinite(values).all():
             flat = np.nan_to_num(values[:1]) - self.nodes[:, :, None]
@@ -84,7 +84,7 @@ class Chart(NamedTuple):
     ) -> np.ndarray:
         """Coordinates in another frame, which lies at ``moved``, of points with coordinates c."""
         y = self.frame.at(manifold, c)
-        own = _to_numpy(manifold.to_coords(frame.point, manifold.log(frame.point, y)))
+        own = to_numpy(manifold.to_coords(frame.point, manifold.log(frame.point, y)))
         own = own if frame.rotation is None else own @ frame.rotation
         return np.where(np.isfinite(own), own, c - moved)
 

@@ -32,6 +32,7 @@ __all__ = [
     "one_problem",
     "projected_duels",
     "reach",
+    "to_numpy",
     "within",
 ]
 
@@ -79,7 +80,7 @@ class Frame(NamedTuple):
     def extent(self, manifold: Manifold, c: np.ndarray) -> np.ndarray:
         """Times up to which the geodesics with velocities ``c`` and ``-c`` are shortest."""
         v = self._vectors(manifold, self._own(c))
-        return _to_numpy(manifold.extent(self.point, v))
+        return to_numpy(manifold.extent(self.point, v))
 
     def at(self, manifold: Manifold, c: np.ndarray, domain: Domain | None = None) -> Array:
         """Points Exp_x(Σ c_i E_i), projected on the domain, shape (..., *point_shape)."""
@@ -124,7 +125,7 @@ class Frame(NamedTuple):
 
     def coordinates(self, manifold: Manifold, y: Array) -> np.ndarray:
         """Coordinates of Log_x y, shape (..., d)."""
-        c = _to_numpy(manifold.to_coords(self.point, manifold.log(self.point, y)))
+        c = to_numpy(manifold.to_coords(self.point, manifold.log(self.point, y)))
         return c if self.rotation is None else c @ self.rotation
 
     def _carry(self, manifold: Manifold, v: Array, y: Array, own: np.ndarray) -> np.ndarray:
@@ -133,7 +134,7 @@ class Frame(NamedTuple):
             return own
         try:
             w = manifold.transport_along(self.point, v, self._vectors(manifold, own))
-            moved = _to_numpy(manifold.to_coords(y, w))
+            moved = to_numpy(manifold.to_coords(y, w))
         except (CutLocusError, MissingOperationError):
             return own
         return moved if np.isfinite(moved).all() else own
@@ -206,10 +207,11 @@ def _ask(manifold: Manifold, x: Array, y: Array) -> Generator[tuple[Array, Array
     differ = xp.any(x != y, axis=axes)
     answer = yield x, y
     # Points that rounding makes equal tell nothing, whatever a noisy oracle says about them.
-    return _to_numpy(answer * xp.astype(differ, answer.dtype))
+    return to_numpy(answer * xp.astype(differ, answer.dtype))
 
 
-def _to_numpy(a: Array) -> np.ndarray:
+def to_numpy(a: Array) -> np.ndarray:
+    """Doubles in main memory."""
     return np.asarray(host(a), dtype=np.float64)
 
 

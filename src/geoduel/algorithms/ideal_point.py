@@ -15,7 +15,7 @@ from ..manifolds.base import Manifold
 from .asking import best_question, check_answer, check_settings, inside, scales
 from .base import QuestionMethod
 from .chart import Chart
-from .frame import Frame, _to_numpy
+from .frame import Frame, to_numpy
 from .observer import LAPSE, Observer
 from .perception import (
     OTHERS,
@@ -370,7 +370,7 @@ def _widest(manifold: Manifold, frame: Frame, radius: float) -> float:
     """
     c = radius * np.eye(manifold.dim)
     turned = math.cos(0.1) * c + math.sin(0.1) * np.roll(c, 1, axis=0)
-    apart = _to_numpy(manifold.dist(frame.at(manifold, c), frame.at(manifold, turned)))
+    apart = to_numpy(manifold.dist(frame.at(manifold, c), frame.at(manifold, turned)))
     # A sixth of the square of the radius, in radii of curvature.
     bend = 1 - float(np.mean(apart)) / (2 * math.sin(0.05) * radius)
     if not bend > 0.01:
