@@ -106,7 +106,6 @@ def test_noise_that_grows_as_probes_shrink(bowl):
         result = gd.minimize(noisy, manifold, x0, budget=1200, rng=seed)
         return float(np.linalg.norm(result.x - centre)), result.uncertainty
 
-    # One run of twelve ends with steps that have died out, far off and sure of itself.
     distance, uncertainty = np.median([run(seed) for seed in range(3)], axis=0)
     assert distance < 0.2
     assert distance / 10 < uncertainty < 30 * distance + 0.3

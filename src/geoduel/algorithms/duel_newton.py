@@ -224,7 +224,8 @@ class DuelNewton(DuelMethod):
 
     κ is zero on average as long as the model is right, for new signs then have nothing to do with
     the last displacement: it drives the probe length and the freedom τ of H, and no step needs a
-    duel to be accepted. |H| has the absolute eigenvalues, so that saddles repel.
+    duel to be accepted. Where answers are noisy, p of last time is a fading sum of displacements,
+    in probe lengths. |H| has the absolute eigenvalues, so that saddles repel.
 
     The fit explains the answers of a window once more in every block, which learns quickly and
     forgets. Of older ones it keeps the gradients g_k that it had found at their centres, each as
