@@ -8,15 +8,26 @@ import numpy as np
 import pytest
 from scipy.linalg import expm, expm_frechet, logm, solve_triangular
 
-from geoduel import _arrays, _linalg, _symmetric
+from geoduel import _arrays, _linalg
 from geoduel._arrays import combine, combine_both, in_blocks
-from geoduel._linalg import eigh, eigvalsh, factor, lanes, matmul, positive, svd
+from geoduel._linalg import (
+    Polynomials,
+    eigh,
+    eigvalsh,
+    expm1,
+    expm1_pair,
+    factor,
+    lanes,
+    matmul,
+    positive,
+    svd,
+)
 from geoduel._symmetric import (
     ExpLog,
     attach,
     exp_difference,
     exponential,
-    exponential_pair,
+    exponentials,
     hadamard,
     pack,
     sym,
@@ -102,13 +113,68 @@ def test_exponential_along_a_line(size, batch):
     np.testing.assert_array_equal(at(0.0), left @ left.mT)
 
 
-def test_series_are_right_to_rounding():
-    """On 1 x 1 matrices: relative error of cosh a - 1 and sinh a, across all ranges of the cut."""
-    for size in (1e-12, 1e-5, 1e-2, 0.0100001, 0.2, 0.7, 1.0, 1.05, 1.06, 1.5, 2.0):
-        for a in (size, -size, size / 3):
-            even, odd = _symmetric._cosh_sinh(np.full((1, 1, 1), a), size)
-            assert even.item() == pytest.approx(2 * math.sinh(a / 2) ** 2, rel=8 * EPS)
-            assert odd.item() == pytest.approx(math.sinh(a), rel=8 * EPS)
+SIZES = (
+    0.0,
+    1e-300,
+    1e-12,
+    1e-5,
+    4e-4,
+    0.02,
+    0.09,
+    0.3,
+    0.5,
+    0.6,
+    0.77,
+    1.0,
+    1.4,
+    1.5,
+    1.9,
+    2.0,
+    7.0,
+)
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_exponential_series_are_right_to_rounding(size):
+    """On numbers, as 1 x 1 and as diagonal matrices; and on rotations of the plane.
+
+    The sum rounds each term, in all as much as e^|a| - 1 is; each of the halvings doubles that.
+    """
+    rounding = 4 * EPS * math.expm1(size) * max(size, 1)
+    for a in (size, -size, size / 3):
+        matrix = np.diag([a, -a / 2])
+        expected = np.diag(np.expm1([a, -a / 2]))
+        for stack in (matrix, matrix[None], np.full((300, 1, 1), 1.0) * matrix):
+            for square in (0, 1):
+                np.testing.assert_allclose(
+                    expm1(stack, size, square) - expected, 0 * stack, rtol=0, atol=rounding
+                )
+            both = expm1_pair(stack, size)
+            for got, e in zip(both, (expected, np.diag(np.expm1([-a, a / 2]))), strict=True):
+                np.testing.assert_allclose(got - e, 0 * stack, rtol=0, atol=rounding)
+        turn = np.array([[0.0, -a], [a, 0.0]])
+        versine = 2 * math.sin(a / 2) ** 2
+        expected = np.array([[-versine, -math.sin(a)], [math.sin(a), -versine]])
+        for square in (0, -1):
+            got = expm1(turn, size, square)
+            np.testing.assert_allclose(got, expected, rtol=0, atol=rounding)
+
+
+@pytest.mark.parametrize("square", [0, 1, -1])
+@pytest.mark.parametrize("n", [2, 5, 10])
+def test_the_exponential_of_the_opposite_is_the_inverse(n, square):
+    a = np.random.default_rng(17).standard_normal((6, n, n))
+    a = a + square * a.mT
+    a *= (np.array([1e-8, 0.05, 0.4, 0.9, 2.0, 6.0]) / np.linalg.norm(a, axis=(1, 2)))[
+        :, None, None
+    ]
+    for stack in (a, *a, lanes(np.concatenate([a] * 50))):
+        size = float(np.max(np.linalg.norm(stack, axis=(-2, -1))))
+        there, back = expm1(stack, size, square), expm1(-stack, size, square)
+        # (I + F)(I + B) = I; both are right to some rounding units of e^size, halvings included.
+        product = there + back + there @ back
+        tolerance = 8 * n * EPS * math.exp(2 * size) * max(size, 1)
+        np.testing.assert_allclose(product, 0 * stack, rtol=0, atol=tolerance)
 
 
 def test_economised_series_are_right_to_rounding():
@@ -117,34 +183,46 @@ def test_economised_series_are_right_to_rounding():
         for z in (1e-3 * reach, 0.3 * reach, 0.9 * reach, reach):
             s = math.sqrt(z)
             for series, expected in [
-                (_spd_metrics._artanh, math.atanh(s) / s),
-                (_spd_metrics._root, 1 / ((1 + math.sqrt(1 - z)) * math.sqrt(1 - z))),
+                (_spd_metrics._artanh, math.atanh(s) / s - 1),
+                (_spd_metrics._root, z / ((1 + math.sqrt(1 - z)) * math.sqrt(1 - z))),
             ]:
-                table = series(reach)
-                assert len(table) == rows
-                got = np.polynomial.polynomial.polyval(z, np.ravel(table))
-                assert got == pytest.approx(expected, rel=4 * EPS)
+                got = series(reach)(np.array([[z]])).item()
+                assert got == pytest.approx(expected, rel=4 * EPS, abs=2 * EPS)
 
 
-def test_horner_is_the_polynomial():
-    a = 0.5 * symmetric(8, 4, (3,))
-    rows = [[1.0, 2.0, 3.0], [-4.0, 5.0, 6.0], [0.5, -7.0, 8.0]]
-    got = _linalg.horner(rows, [a, a @ a], a @ a @ a)
-    expected = sum(c * np.linalg.matrix_power(a, k) for k, c in enumerate(np.ravel(rows).tolist()))
-    np.testing.assert_allclose(got, expected, rtol=0, atol=1e-13)
+@pytest.mark.parametrize("library", ["numpy", "torch"])
+def test_polynomials_of_every_length_and_of_stacks(library):
+    a = 0.5 * symmetric(8, 4, (200,))
+    coefficients = np.random.default_rng(9).standard_normal((2, 12))
+    for length in (2, 5, 6, 12):
+        c = coefficients[:, :length]
+        powers = [np.linalg.matrix_power(a, k) for k in range(length)]
+        expected = [sum(ck * p for ck, p in zip(row, powers, strict=True)) for row in c]
+        tolerance = 100 * EPS * np.max(np.abs(np.stack(powers)))
+        for stack, place in ((a, ...), (a[:5], slice(5)), (a[3], 3), (lanes(a), ...)):
+            if library == "torch":
+                stack = pytest.importorskip("torch").tensor(np.array(stack))
+            got = [*Polynomials(c)(stack), Polynomials(c[0])(stack)]
+            for one, e in zip(got, [*expected, expected[0]], strict=True):
+                np.testing.assert_allclose(one, e[place], rtol=0, atol=tolerance)
 
 
-@pytest.mark.parametrize("size", [1e-9, 0.9, 1.1, 5.0])
+@pytest.mark.parametrize("size", [0.0, 1e-9, 0.2, 0.3, 0.9, 1.1, 1.9, 5.0])
+@pytest.mark.parametrize("n", [1, 3, 8])
 @pytest.mark.parametrize("batch", [(), (4,)])
-def test_exponential_pair_is_that_of_both_signs(size, batch):
-    w, left = symmetric(5, 3, batch), np.random.default_rng(6).standard_normal((*batch, 3, 3))
+def test_exponentials_are_those_of_both_signs(size, n, batch):
+    w, left = symmetric(5, n, batch), np.random.default_rng(6).standard_normal((*batch, n, n))
     w = size * w / np.linalg.norm(w, axis=(-2, -1), keepdims=True)
-    at = exponential(w, left, left @ left.mT)
-    for got, expected in zip(
-        exponential_pair(w, left, left @ left.mT), (at(1.0), at(-1.0)), strict=True
-    ):
+    product = left @ left.mT
+    at = exponential(w, left, product)
+    (alone,) = exponentials(w, left, product, pair=False)
+    both = exponentials(w, left, product, pair=True)
+    for got, expected in zip((alone, *both), (at(1.0), at(1.0), at(-1.0)), strict=True):
         np.testing.assert_array_equal(got, got.mT)
-        np.testing.assert_allclose(got, expected, rtol=0, atol=8 * EPS * np.max(abs(expected)))
+        tolerance = 8 * n * EPS * math.exp(size) * np.max(abs(product))
+        np.testing.assert_allclose(got, expected, rtol=0, atol=tolerance)
+    if size == 0:
+        np.testing.assert_array_equal(both, np.stack([product, product]))
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 4])

@@ -14,25 +14,33 @@ Source: Bhatia, Matrix Analysis (1997), section V.3; Higham, Functions of Matric
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from fractions import Fraction
+from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any
 
 import numpy as np
 
 from ._arrays import Array, device, dot, eps, expand, namespace
-from ._linalg import congruence, eigh, eigh_positive, matmul, stop, tracked, weighted
+from ._linalg import (
+    congruence,
+    eigh,
+    eigh_positive,
+    expm1,
+    expm1_pair,
+    matmul,
+    stop,
+    tracked,
+)
 
 __all__ = [
     "ExpLog",
     "attach",
-    "economised",
     "exp_difference",
     "exp_differences",
     "exponential",
-    "exponential_pair",
+    "exponentials",
     "hadamard",
+    "norm",
     "pack",
     "spectral",
     "sym",
@@ -42,10 +50,11 @@ __all__ = [
 
 def sym(a: Array) -> Array:
     """Symmetric part; symmetric to the last bit, since addition commutes."""
-    even = 0.5 * (a + a.mT)
-    if type(a) is np.ndarray and a.ndim > 2:
-        return np.ascontiguousarray(even)  # results do not stay in `lanes`
-    return even
+    if type(a) is np.ndarray:
+        if a.ndim == 2:
+            return 0.5 * (a + a.T.copy())  # of a small matrix in two thirds of the time of a + a.T
+        return np.ascontiguousarray(0.5 * (a + a.mT))  # results do not stay in `lanes`
+    return 0.5 * (a + a.mT)
 
 
 def pack(s: Array) -> Array:
@@ -264,9 +273,6 @@ def exponential(
     Where tW is small it is ``product + left (e^{tW} - I) right``, exact at t = 0 and with every
     digit of a short step; where tW is large that sum would cancel.
 
-    A single matrix is diagonalised. Stacks, and what torch differentiates, use matrix products
-    alone while tW is small: several times faster there, and differentiable as they are.
-
     Parameters
     ----------
     w, left, right : arrays of shape (..., n, n)
@@ -277,83 +283,131 @@ def exponential(
     spectrum : tuple of arrays, optional
         Eigenvalues, in order, and eigenvectors of W, where they are known.
     """
-    watched = type(w) is not np.ndarray and tracked(w, left, product)
-    if spectrum or (w.ndim == 2 and not watched):
-        return _by_eigenvalues(w, left, product, right, spectrum, watched)
-    point = _by_products(w, left, product, left.mT if right is None else right, watched)
-    return point if right is not None else lambda t: sym(point(t))
-
-
-def exponential_pair(w: Array, left: Array, product: Array) -> tuple[Array, Array]:
-    """``left e^W leftᵀ`` and ``left e^-W leftᵀ``, as `exponential` has them."""
-    if type(w) is not np.ndarray or w.ndim > 2:
-        point = exponential(w, left, product)
-        return point(1.0), point(-1.0)
-    # One matrix: a stack of two, because what costs is the number of calls.
-    values, vectors = eigh(w)
-    left = left.dot(vectors)
-    near = max(-values[0], values[-1]) <= 1
-    a = _signs(values.dtype) * values
-    e = np.expm1(a) if near else np.exp(a)
-    both = _of_one(e, near, left, product, 0.5 * left.T, True)
-    return both[0], both[1]
-
-
-@cache
-def _signs(dtype: Any) -> np.ndarray:
-    return np.asarray([[[1]], [[-1]]], dtype=dtype)
-
-
-def _by_eigenvalues(
-    w: Array,
-    left: Array,
-    product: Array,
-    right: Array | None,
-    spectrum: tuple[Array, Array] | None,
-    watched: bool,
-) -> Callable[[float | Array], Array]:
-    values, vectors = spectrum or eigh(stop(w) if watched else w)
-    if watched:
-        right = left.mT if right is None else right
-
-        def differentiable(t: float | Array) -> Array:
-            a = expand(stop(t), 1) * values
-            near, e = _small_or_whole(a)
-            value = attach(
-                spectral(vectors, e),
-                (expand(t, 2) * w,),
-                lambda g: (hadamard(vectors, exp_differences(a), g),),
-            )
-            return near * product + left @ value @ right
-
-        return differentiable
-
-    xp = namespace(values)
-    left = matmul(left, vectors)
-    symmetric = right is None
-    right = 0.5 * left.mT if right is None else matmul(vectors.mT, right)
-    size = max(abs(float(values[0])), abs(float(values[-1]))) if values.ndim == 1 else None
+    flow = None
 
     def at(t: float | Array) -> Array:
-        if size is None or not isinstance(t, float):
-            near, e = _small_or_whole(expand(t, 1) * values)
-            change = matmul(left * e[..., None, :], right)
-            return near * product + (change + change.mT if symmetric else change)
-        near, a = abs(t) * size <= 1, values if t == 1.0 else t * values
-        e = xp.expm1(a) if near else xp.exp(a)
-        return _of_one(e, near, left, product, right, symmetric)
+        nonlocal flow
+        if right is None and isinstance(t, float) and _plain(w):
+            return _of_one(t * w, left, product, pair=False)[0]
+        flow = flow or _Flow(w, spectrum)
+        return _sandwich(*flow(t), left, product, right)
 
     return at
 
 
-def _of_one(
-    e: Array, near: bool, left: Array, product: Array, right: Array, symmetric: bool
+def exponentials(w: Array, left: Array, product: Array, pair: bool) -> Sequence[Array]:
+    """``left e^W leftᵀ``, and for a pair ``left e^-W leftᵀ``, as `exponential` has them."""
+    if _plain(w):
+        return _of_one(w, left, product, pair)
+    flow = _Flow(w)
+    if not pair:
+        ends = [flow(1.0)]
+    elif flow.size <= _SMALL:
+        ends = [(True, e) for e in expm1_pair(w, flow.size)]
+    else:
+        ends = [flow(1.0), flow(-1.0)]
+    return [_sandwich(*end, left, product) for end in ends]
+
+
+def _plain(w: Array) -> bool:
+    return type(w) is np.ndarray and w.ndim == 2
+
+
+def _of_one(w: np.ndarray, left: np.ndarray, product: np.ndarray, pair: bool) -> list[np.ndarray]:
+    """`exponentials` of single matrices.
+
+    But for short steps they are R Rᵀ with R = left e^{±W/2}, which BLAS makes symmetric.
+    """
+    size = norm(w)
+    short = size <= _SHORT
+    if len(w) <= _TINY or not size <= _SMALL:
+        values, vectors = eigh(w)
+        left = left.dot(vectors)
+        if short:
+            changes = [np.expm1(values), np.expm1(-values)] if pair else [np.expm1(values)]
+            return [product + sym((left * e).dot(left.T)) for e in changes]
+        e = np.exp(0.5 * values)
+        roots = [left * e, left / e] if pair else [left * e]
+        return [r.dot(r.T) for r in roots]
+    if not short:
+        size *= 0.5
+    changes = expm1_pair(w, size, not short) if pair else [expm1(w, size, 1, not short)]
+    if short:
+        return [product + sym(congruence(left, e)) for e in changes]
+    right = left.T  # in memory as NumPy has it, where the factor is as LAPACK has it
+    roots = [right + e.dot(right) for e in changes]
+    return [r.T.dot(r) for r in roots]
+
+
+def _sandwich(
+    near: Array | bool, e: Array, left: Array, product: Array, right: Array | None = None
 ) -> Array:
-    """For one matrix, with as few calls as can be: they cost more than the arithmetic."""
-    change = matmul(left * e, right)
-    if symmetric:
-        change = change + change.mT
-    return product + change if near else change
+    moved = matmul(matmul(left, e), left.mT if right is None else right)
+    if right is None:
+        moved = sym(moved)
+    if isinstance(near, bool):
+        return product + moved if near else moved
+    return near * product + moved
+
+
+class _Flow:
+    """``t -> e^{tW} - I`` for symmetric W, which is e^{tW} itself where that is far from I.
+
+    Returned is whether I was taken off, one number for all or one for each matrix, and the rest.
+
+    Small tW take matrix products alone: for stacks several times quicker than a diagonalisation,
+    and differentiable as they are.
+    """
+
+    def __init__(self, w: Array, spectrum: tuple[Array, Array] | None = None) -> None:
+        self.w, self.spectrum = w, spectrum
+        self.size = math.inf if spectrum else norm(w)
+
+    def __call__(self, t: float | Array) -> tuple[Array | bool, Array]:
+        if isinstance(t, float):
+            size = abs(t) * self.size
+            if size <= _SMALL:
+                return True, expm1(self.w if t == 1.0 else t * self.w, size, 1)
+        elif (size := _peak(t) * self.size) <= _SMALL:
+            return True, expm1(expand(t, 2) * self.w, size, 1)
+        values, vectors = self.spectrum = self.spectrum or eigh(stop(self.w))
+        if values.ndim == 1 and isinstance(t, float):
+            a = t * values
+            near = bool(max(-a[0], a[-1], a[0], -a[-1]) <= 1)
+            xp = namespace(a)
+            e = xp.expm1(a) if near else xp.exp(a)
+        else:
+            a = expand(stop(t), 1) * values
+            near, e = _small_or_whole(a)
+        value = matmul(vectors * e[..., None, :], vectors.mT)
+        if not tracked(self.w):
+            return near, value
+        return near, attach(
+            value,
+            (expand(t, 2) * self.w,),
+            lambda g: (hadamard(vectors, exp_differences(a), g),),
+        )
+
+
+_SMALL = 2.0  # norm up to which I + (e^{tW} - I) loses little
+_SHORT = 0.25  # norm from which on I + (e^{tW} - I) has no digits more than e^{tW}, but for two
+_TINY = 5  # size of single matrices that are diagonalised in less time than the powers take
+
+
+def norm(w: Array) -> float:
+    """The largest Frobenius norm in a stack."""
+    if type(w) is np.ndarray and w.ndim == 2:
+        flat = w.ravel()
+        return math.sqrt(flat.dot(flat))
+    flat = namespace(w).reshape(stop(w), (*w.shape[:-2], w.shape[-1] ** 2))
+    return math.sqrt(_peak(dot(flat, flat)))
+
+
+def _peak(a: Array) -> float:
+    """The largest size of a number in an array, 0 of none."""
+    if isinstance(a, float | int):
+        return abs(a)
+    return float(namespace(a).max(abs(stop(a)))) if math.prod(a.shape) else 0.0
 
 
 def _small_or_whole(a: Array) -> tuple[Array, Array]:
@@ -361,79 +415,3 @@ def _small_or_whole(a: Array) -> tuple[Array, Array]:
     xp = namespace(a)
     near = xp.max(abs(a), axis=-1, keepdims=True) <= 1
     return xp.astype(near, a.dtype)[..., None], xp.where(near, xp.expm1(a), xp.exp(a))
-
-
-def _by_products(
-    w: Array, left: Array, product: Array, right: Array, watched: bool
-) -> Callable[[float | Array], Array]:
-    xp = namespace(w)
-    flat = xp.reshape(stop(w), (*w.shape[:-2], w.shape[-1] ** 2))
-    size = xp.sqrt(dot(flat, flat))
-    far = cache(lambda: _by_eigenvalues(w, left, product, right, None, watched))
-    parts: dict[float, tuple[Array, Array]] = {}  # of the last |t|: a duel asks for t and -t
-
-    def at(t: float | Array) -> Array:
-        largest = 0.0 if 0 in size.shape else float(xp.max(abs(stop(t) * size)))
-        if not largest <= 2:
-            return far()(t)
-        if not isinstance(t, float):
-            even, odd = _cosh_sinh(expand(t, 2) * w, largest)
-            return product + matmul(matmul(left, even + odd), right)
-        if abs(t) not in parts:
-            parts.clear()
-            parts[abs(t)] = _cosh_sinh(w if abs(t) == 1.0 else abs(t) * w, largest)
-        even, odd = parts[abs(t)]
-        return product + matmul(matmul(left, even - odd if t < 0 else even + odd), right)
-
-    return at
-
-
-def _cosh_sinh(a: Array, size: float) -> tuple[Array, Array]:
-    """Cosh A - I and sinh A of symmetric matrices of norm at most ``size``.
-
-    Polynomials in A², right to rounding up to norm 1, and half as long up to norm 1/100. Larger
-    norms come down by halving, and go up again by the addition theorems.
-    """
-    halvings = math.ceil(math.log2(size)) if size > 1.05 else 0
-    if halvings:
-        a = 0.5**halvings * a
-    b = matmul(a, a)
-    powers = [b, matmul(b, b)]
-    if size > 0.01:
-        powers.append(matmul(powers[1], b))
-    even, odd = weighted(_COSH[1:4], powers), weighted(_SINH[1:4], powers)
-    if size > 0.01:
-        even += matmul(powers[2], weighted(_COSH[4:], powers))
-        odd += matmul(powers[2], weighted(_SINH[4:], powers))
-    even, odd = _COSH[0] * b + matmul(b, even), _SINH[0] * a + matmul(a, odd)
-    for _ in range(halvings):
-        even, odd = 2 * matmul(odd, odd), 2 * (odd + matmul(odd, even))
-    return even, odd
-
-
-def economised(taylor: list[Fraction], terms: int, reach: Fraction) -> list[float]:
-    """Coefficients of a power series cut to few terms, with its error spread over [0, reach].
-
-    Lanczos' economisation: the highest power is exchanged, again and again, for the Chebyshev
-    polynomial that has it, of which the lower ones stay and the rest is below rounding.
-
-    Examples
-    --------
-    >>> economised([Fraction(1), Fraction(1), Fraction(1, 2)], 2, Fraction(1))  # of e^z, 3 terms
-    [0.9375, 1.5]
-    """
-    scaled = [c * reach**k for k, c in enumerate(taylor)]
-    for n in range(len(scaled) - 1, terms - 1, -1):
-        top = scaled.pop() * Fraction(2, 4**n)
-        for k in range(n):
-            scaled[k] -= top * Fraction((-1) ** (n - k) * n * 4**k * math.comb(n + k, 2 * k), n + k)
-    return [float(c / reach**k) for k, c in enumerate(scaled)]
-
-
-def _halves(first: int) -> list[float]:
-    """Σ bᵏ / (first + 2k)! for b in [0, 1.1]: seven terms are as good as nine of Taylor's."""
-    taylor = [Fraction(1, math.factorial(first + 2 * k)) for k in range(14)]
-    return economised(taylor, 7, Fraction(11, 10))
-
-
-_COSH, _SINH = _halves(2), _halves(1)  # (cosh √b - 1) / b and sinh √b / √b

@@ -9,6 +9,7 @@ import pytest
 import scipy.linalg
 from scipy.spatial.transform import Rotation
 
+from geoduel import _arrays
 from geoduel.errors import ArgumentError, CutLocusError, NotOnManifoldError, NotTangentError
 from geoduel.manifolds.rotations import Rotations
 
@@ -110,6 +111,16 @@ def test_coordinates_of_stacks_are_those_of_each():
     np.testing.assert_allclose(space.from_coords(x[0], c), space.from_coords(x[:1], c), atol=0)
 
 
+@size
+def test_large_stacks_of_unit_tangents_are_those_of_small_ones(n, monkeypatch):
+    m, x, *_ = pair(n, batch=(6, 5))
+    expected = m.unit_tangent(np.random.default_rng(3), x)
+    monkeypatch.setattr(_arrays, "BLOCK", 8 * n * n)
+    u = m.unit_tangent(np.random.default_rng(3), x)
+    close(u, expected, 4 * n)
+    close(m.norm(x, u), np.ones((6, 5)), 4 * n)
+
+
 def test_angles_of_the_plane():
     m = Rotations(2)
     theta = np.array([[0.0, 3.0, -3.0], [1e-12, -1.0, 2.0]])
@@ -200,6 +211,24 @@ def test_exp_beyond_a_half_turn_comes_back(n):
 
 
 @size
+@pytest.mark.parametrize("length", [0.0, 1e-300, 1e-9, 0.1, 0.7, math.pi, 5.0, 40.0, 1e4])
+def test_exp_of_every_length_is_that_of_the_eigenvalues(n, length):
+    """Both ways, for one matrix and for a stack; rotations to rounding, however far."""
+    m, x, v, _ = pair(n, length)
+    angles, u = np.linalg.eigh(1j * (x.T @ v - v.T @ x) / 2)
+    for t, (one, many) in zip(
+        (1, -1),
+        zip(m.exp_pair(x, v), m.exp_pair(x[None], v[None]), strict=True),
+        strict=True,
+    ):
+        expected = x @ ((u * np.exp(-1j * t * angles)) @ u.conj().T).real
+        for y in (one, many[0], m.exp(x, t * v), m.geodesic(x, v)(float(t))):
+            close(y, expected, 4 * n * (1 + length))  # the angles themselves are that uncertain
+            close(y.T @ y, np.eye(n), 4 * n)
+    close(m.exp(m.exp(x, v), m.transport_along(x, v, -v)), x, 8 * n * (1 + length))
+
+
+@size
 def test_geodesic_shares_its_work(n):
     m, x, v, y = pair(n, 1.7, batch=(4,))
     t = np.array([1.0, -1.0, 0.0, 0.4])
@@ -287,6 +316,15 @@ def test_curvature_is_that_of_commutators():
     bracket = u @ v - v @ u
     close(Rotations(4).norm(e, bracket) ** 2 / 4, Rotations(4).curvature[1])
     assert Rotations(2).curvature == (0.0, 0.0)
+
+
+@size
+def test_whole_numbers_are_numbers(n):
+    x, v = np.eye(n, dtype=int), np.zeros((n, n), dtype=int)
+    v[0, 1], v[1, 0] = 1, -1
+    m = Rotations(n)
+    close(m.exp(x, v), m.exp(x.astype(float), v.astype(float)))
+    close(m.exp_pair(x, v), m.exp_pair(x.astype(float), v.astype(float)))
 
 
 @size

@@ -526,6 +526,32 @@ def test_ill_conditioned_round_trips(condition, n):
     np.testing.assert_allclose(spd.dist(x, half), spd.dist(half, y), rtol=0, atol=error)
 
 
+@pytest.mark.parametrize("condition", [1.0, 1e6])
+@pytest.mark.parametrize("length", [0.0, 1e-9, 0.2, 0.3, 0.7, 1.0, 3.0, 5.0, 12.0])
+@pytest.mark.parametrize("n", [1, 3, 5, 6, 10])
+def test_exp_of_every_length_is_that_of_the_eigenvalues(n, length, condition):
+    """L e^{±W} Lᵀ, with W = L⁻¹ V L⁻ᵀ from the test itself, by each of the ways there are."""
+    spd, rng = SPD(n), np.random.default_rng(44)
+    x = with_condition(rng, n, condition) if n > 1 else np.full((1, 1), condition)
+    low = np.linalg.cholesky(x)
+    w = sym(rng.standard_normal((n, n)))
+    w *= length / np.linalg.norm(w)
+    v = sym(low @ w @ low.T)
+    values, q = np.linalg.eigh(w)
+    for t, one, many in zip(
+        (1, -1), spd.exp_pair(x, v), spd.exp_pair(x[None], v[None]), strict=True
+    ):
+        expected = (low @ q * np.exp(t * values)) @ (low @ q).T
+        # X and V are rounded to half a unit, of which L⁻¹ can make the condition times as much.
+        units = 8 * n * (1 + length) * (condition if length else 1)
+        for y in (one, many[0], spd.exp(x, t * v), spd.geodesic(x, v)(float(t))):
+            np.testing.assert_array_equal(y, y.T)
+            atol = units * EPS * np.max(np.abs(expected))
+            np.testing.assert_allclose(y, expected, rtol=0, atol=atol)
+    if length == 0:
+        np.testing.assert_array_equal(one, x)
+
+
 def test_wide_spectra_keep_their_small_eigenvalues():
     """dist(I, diag(1, c)) = log c, where eigenvalues of a product would be lost or negative."""
     rng = np.random.default_rng(31)

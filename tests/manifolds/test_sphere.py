@@ -119,6 +119,24 @@ def test_one_pair_of_vectors_goes_the_way_of_a_batch():
     np.testing.assert_allclose(speed(np.array([0.4, 0.4]))[1], speed(0.4), rtol=0, atol=tol)
 
 
+@pytest.mark.parametrize("reach", [1e-300, 1e-9, 0.1, 1.0, math.pi, 7.0, 1e3])
+def test_exp_of_many_points_is_right_to_rounding(reach):
+    """Stacks take cosine and sine from a tangent; both ways, and half turns exactly."""
+    x = SPHERE.random_point(RNG(5), (2000,))
+    t = np.concatenate([reach * RNG(6).random(1990), math.pi * np.arange(10) / 2])
+    v = t[:, None] * SPHERE.unit_tangent(RNG(7), x)
+    speed = np.sqrt(np.sum(v * v, axis=1, keepdims=True))
+    # The angle is rounded a few times, the numbers and their sum as well.
+    tol = {"rtol": 0, "atol": 8 * _arrays.eps(x) * max(1, reach)}
+    c, s = np.cos(speed) * x, np.sin(speed) * v / np.where(speed == 0, 1, speed)
+    np.testing.assert_allclose(SPHERE.exp(x, v), c + s, **tol)
+    np.testing.assert_allclose(SPHERE.exp_pair(x, v), [c + s, c - s], **tol)
+    angle = np.concatenate([-t, t])
+    cos, sin = geoduel.manifolds.sphere._cos_sin(angle)
+    np.testing.assert_allclose(cos, np.cos(angle), rtol=0, atol=2 * _arrays.eps(x))
+    np.testing.assert_allclose(sin, np.sin(angle), rtol=4 * _arrays.eps(x), atol=0)
+
+
 def test_images_are_points_of_one_sphere():
     flat, images = gd.Sphere(24), gd.Sphere(2, 3, 4)
     x = images.random_point(RNG(0), (5,))

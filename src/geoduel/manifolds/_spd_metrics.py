@@ -17,13 +17,14 @@ import numpy as np
 
 from .._arrays import Array, device, dot, expand, namespace, safe_sqrt
 from .._linalg import (
+    Polynomials,
     cholesky,
     congruence,
+    economised,
     eigh,
     eigh_positive,
     eigvalsh,
     factor,
-    horner,
     identity,
     lanes,
     matmul,
@@ -34,11 +35,11 @@ from .._linalg import (
 from .._symmetric import (
     ExpLog,
     attach,
-    economised,
     exp_differences,
     exponential,
-    exponential_pair,
+    exponentials,
     hadamard,
+    norm,
     pack,
     spectral,
     sym,
@@ -87,9 +88,9 @@ class AffineInvariant(Metric):
         dist(X, Y)   = |log B|, from the eigenvalues
         transport of U along V is E U Eᵀ with E = L e^{W/2} L⁻¹
 
-    The points of stacks are seen from X + Y = M Mᵀ instead, unless they are very far apart. The
-    eigenvalues of S = M⁻¹ (Y - X) M⁻ᵀ are tanh(λ/2), λ those of log B. It is small for near points,
-    so that products alone lead to
+    Stacks of points, unless they are very far apart, and single near ones are seen from
+    X + Y = M Mᵀ instead. The eigenvalues of S = M⁻¹ (Y - X) M⁻ᵀ are tanh(λ/2), λ those of log B.
+    It is small for near points, so that products alone lead to
 
         log_X(Y)     = M (I - S) artanh(S) Mᵀ
         dist(X, Y)   = 2 |artanh S|
@@ -112,7 +113,7 @@ class AffineInvariant(Metric):
         def dist(y: Array) -> Array:
             nonlocal low, inverse, steep
             if low is None:  # else y was far, and it hardly pays to try again
-                if (seen := _Between.of(x, y)) and (distance := seen.dist()) is not None:
+                if (seen := _Between.of(x, y, 16)) and (distance := seen.dist()) is not None:
                     return seen.mended(distance, self.dist, x, y)
                 low, inverse = factor(x)
                 steep = low.ndim > 2 and _is_steep(low)
@@ -132,12 +133,17 @@ class AffineInvariant(Metric):
         low, inverse = factor(x)
         return exponential(congruence(inverse, v), low, lanes(x))
 
+    def exp(self, x: Array, v: Array) -> Array:
+        low, inverse = factor(x)
+        return exponentials(congruence(inverse, v), low, lanes(x), pair=False)[0]
+
     def exp_pair(self, x: Array, v: Array) -> tuple[Array, Array]:
         low, inverse = factor(x)
-        return exponential_pair(congruence(inverse, v), low, lanes(x))
+        ahead, behind = exponentials(congruence(inverse, v), low, lanes(x), pair=True)
+        return ahead, behind
 
     def log(self, x: Array, y: Array) -> Array:
-        if (seen := _Between.of(x, y)) and (v := seen.log()) is not None:
+        if (seen := _Between.of(x, y, 8)) and (v := seen.log()) is not None:
             return seen.mended(v, self.log, x, y)
         low, inverse = factor(x)
         e = congruence(inverse, y - x)
@@ -151,7 +157,7 @@ class AffineInvariant(Metric):
 
     def _carrier(self, x: Array, y: Array) -> Array:
         """E for which the transport of V is E V Eᵀ."""
-        if (seen := _Between.of(x, y)) and (carrier := seen.carrier()) is not None:
+        if (seen := _Between.of(x, y, 2)) and (carrier := seen.carrier()) is not None:
             return seen.mended(carrier, self._carrier, x, y)
         low, inverse = factor(x)
         e = congruence(inverse, y - x)
@@ -235,7 +241,7 @@ def _log_matrix(e: Array, logs: Array, vectors: Array) -> Array:
 
 
 class _Between:
-    """Two stacks of points seen from X + Y = M Mᵀ, through S = M⁻¹ (Y - X) M⁻ᵀ.
+    """Two points, or stacks of them, seen from X + Y = M Mᵀ, through S = M⁻¹ (Y - X) M⁻ᵀ.
 
     Functions of Z = S² are summed as power series while the points are near, and else found from
     eigenvalues. Pairs so far apart that digits would be lost are left to `mended`; where they are
@@ -246,25 +252,30 @@ class _Between:
 
     def __init__(self, s: Array, root: Array, inverse: Array) -> None:
         self.s, self.root, self.inverse = s, root, inverse
-        flat = _flat(s)
-        size2 = dot(flat, flat)
-        self.size2 = float(namespace(s).max(size2)) if math.prod(size2.shape) else 0.0
+        self.size2 = norm(s) ** 2
         self.near = self.size2 <= _REACHES[-1]
 
     @classmethod
-    def of(cls, x: Array, y: Array) -> _Between | None:
-        """None for single points, and for what torch differentiates."""
-        if max(x.ndim, y.ndim) < 3 or tracked(x, y):
+    def of(cls, x: Array, y: Array, least: int) -> _Between | None:
+        """None for what torch differentiates, and for single points where it does not pay.
+
+        It pays from the size ``least`` on, if they are near: smaller ones are diagonalised in less
+        time than the powers take.
+        """
+        single = max(x.ndim, y.ndim) < 3
+        if (single and (x.shape[-1] < least or type(x) is not np.ndarray)) or tracked(x, y):
             return None
         try:
             root, inverse = factor(x + y)
         except NotOnManifoldError:  # let the caller find out which of the two is to blame
             return None
-        return cls(congruence(inverse, y - x), root, inverse)
+        seen = cls(congruence(inverse, y - x), root, inverse)
+        return None if single and not seen.near else seen
 
     def dist(self) -> Array | None:
         if self.near:
-            artanh = _flat(matmul(self.s, self._series(matmul(self.s, self.s), _artanh)))
+            more = matmul(self.s, _artanh(self.size2)(matmul(self.s, self.s)))
+            artanh = _flat(self.s + more)
         else:
             values = self._narrow(eigvalsh(self.s))
             if values is None:
@@ -274,24 +285,24 @@ class _Between:
 
     def log(self) -> Array | None:
         z = matmul(self.s, self.s)
-        g = self._function(z, _artanh, _artanh_over_s)
-        return None if g is None else sym(congruence(self.root, matmul(self.s - z, g)))
+        more = self._function(z, _artanh, _artanh_of)
+        if more is None:
+            return None
+        start = self.s - z
+        return sym(congruence(self.root, start + matmul(start, more)))
 
     def carrier(self) -> Array | None:
         """The map that carries tangent vectors from X to Y; exactly I for Y = X."""
         z = matmul(self.s, self.s)
-        g = self._function(z, _root, _root_over_z)
-        if g is None:
+        change = self._function(z, _root, _root_of)
+        if change is None:
             return None
-        change = matmul(z, g)
         change = change + self.s + matmul(self.s, change)
         return identity(change) + matmul(matmul(self.root, change), self.inverse)
 
-    def _function(
-        self, z: Array, coefficients: Coefficients, f: Callable[[Array], Array]
-    ) -> Array | None:
+    def _function(self, z: Array, series: Series, f: Callable[[Array], Array]) -> Array | None:
         if self.near:
-            return self._series(z, coefficients)
+            return series(self.size2)(z)
         values, q = eigh(self.s)
         values = self._narrow(values)
         return None if values is None else spectral(q, f(values * values))
@@ -315,45 +326,41 @@ class _Between:
             result[self.far] = method(x[self.far], y[self.far])
         return result
 
-    def _series(self, z: Array, coefficients: Coefficients) -> Array:
-        z2 = matmul(z, z)
-        return horner(coefficients(self.size2), [z, z2, matmul(z2, z)], matmul(z2, z2))
 
-
-Coefficients: TypeAlias = Callable[[float], list[list[float]]]
+Series: TypeAlias = Callable[[float], Polynomials]
 
 # The largest |S|² for which 4, 8, ... terms of the series, economised, are right to rounding.
 _REACH = tuple(Fraction(r) for r in ("1/2500", "1/25", "4/25", "3/10", "9/20"))
 _REACHES = tuple(map(float, _REACH))
 
 
-def _series(taylor: Callable[[int], Fraction]) -> Coefficients:
-    """Coefficients, in rows of four, of a power series that converges up to 1."""
+def _series(taylor: Callable[[int], Fraction]) -> Series:
+    """Polynomials for a power series that is 0 at 0 and converges up to 1, by the largest z."""
 
     @cache
-    def economical(rows: int) -> list[list[float]]:
+    def economical(rows: int) -> Polynomials:
         reach = _REACH[rows - 1]
         enough = math.ceil(44 / -math.log(reach))  # reach to this power is 1e-19
-        c = economised([taylor(k) for k in range(4 * rows + enough)], 4 * rows, reach)
-        return [c[i : i + 4] for i in range(0, 4 * rows, 4)]
+        over_z = [taylor(k) for k in range(1, 4 * rows + enough)]
+        return Polynomials([0.0, *economised(over_z, 4 * rows, reach)])
 
     return lambda size2: economical(1 + bisect_left(_REACHES, size2))
 
 
-# artanh(s) / s in z = s²,  and  ((1 - z)^{-1/2} - 1) / z.
+# artanh(s) / s - 1 in z = s²,  and  (1 - z)^{-1/2} - 1.
 _artanh = _series(lambda k: Fraction(1, 2 * k + 1))
-_root = _series(lambda k: Fraction(math.comb(2 * k + 2, k + 1), 4 ** (k + 1)))
+_root = _series(lambda k: Fraction(math.comb(2 * k, k), 4**k))
 
 
-def _artanh_over_s(z: Array) -> Array:
+def _artanh_of(z: Array) -> Array:
     xp = namespace(z)
     s = xp.sqrt(xp.where(z > 0, z, xp.ones_like(z) / 2))
-    return xp.where(z > 0, xp.atanh(s) / s, xp.ones_like(z))
+    return xp.where(z > 0, xp.atanh(s) / s - 1, xp.zeros_like(z))
 
 
-def _root_over_z(z: Array) -> Array:
+def _root_of(z: Array) -> Array:
     root = namespace(z).sqrt(1 - z)
-    return 1 / ((1 + root) * root)
+    return z / ((1 + root) * root)
 
 
 class LogEuclidean(Metric):

@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from .._arrays import Array, cos_sinc, device, eps, expand, namespace, normal, safe_sqrt
+from .._arrays import Array, cos_sinc, device, eps, expand, in_blocks, namespace, normal, safe_sqrt
 from .._check import positive_int
-from .._linalg import eigh, identity, matmul, stop, svd, svdvals
+from .._linalg import eigh, expm1, identity, matmul, stop, svd, svdvals
 from ..errors import ArgumentError, NotOnManifoldError
-from ._frames import cosine_series, flat, frobenius, largest, renew
+from ._frames import flat, frobenius, largest, renew
 from .base import Manifold
 
 __all__ = ["Rotations"]
@@ -103,15 +103,15 @@ class Rotations(Manifold):
         return point
 
     def exp(self, x: Array, v: Array) -> Array:
-        if self.n > 3 and _is_single(x) and _is_single(v):
-            fresh, turn = _turn_of_one(x, v)
-            return fresh.dot(turn)
+        if _is_single(x) and _is_single(v):
+            base, turn = _turn_of_one(x, v)
+            return base + base.dot(turn)
         return self.geodesic(x, v)(1.0)
 
     def exp_pair(self, x: Array, v: Array) -> tuple[Array, Array]:
-        if self.n > 3 and _is_single(x) and _is_single(v):
-            fresh, turn = _turn_of_one(x, v)
-            return fresh.dot(turn), fresh.dot(turn.T)  # e^{-Ω} is (e^Ω)ᵀ
+        if _is_single(x) and _is_single(v):
+            base, turn = _turn_of_one(x, v)
+            return base + base.dot(turn), base + base.dot(turn.T)  # e^{-Ω} is (e^Ω)ᵀ
         base, fresh, turn = self._flow(x, v)(1.0)
         return base + matmul(fresh, turn), base + matmul(fresh, turn.mT)
 
@@ -138,14 +138,15 @@ class Rotations(Manifold):
         return xp.take(omega, _layout(self.n, xp, x.dtype, device(x))[0], axis=-1)
 
     def from_coords(self, x: Array, c: Array) -> Array:
-        if self.n == 3 and max(x.ndim - 1, c.ndim) > 1:
-            # Two whole arrays of products: quicker for stacks than a matrix product for each.
-            xp = namespace(x, c)
-            terms = _cross(xp, c.dtype, device(c))
-            first, second = (xp.take(flat(x), p, axis=-1) * (c @ factor) for p, factor in terms)
-            v = first + second
-            return xp.reshape(v, (*v.shape[:-1], 3, 3))
         return matmul(x, _skew(c, self.n))
+
+    def unit_tangent(
+        self, rng: np.random.Generator, x: Array, batch: tuple[int, ...] = ()
+    ) -> Array:
+        if batch or x.ndim == 2:
+            return super().unit_tangent(rng, x, batch)
+        # The same numbers in the same order, part by part.
+        return in_blocks(lambda x: super(Rotations, self).unit_tangent(rng, x), 2, x)
 
     def to_tangent(self, x: Array, a: Array) -> Array:
         return matmul(x, self._omega(x, a))
@@ -255,53 +256,66 @@ class Rotations(Manifold):
 
 
 def _exponential(omega: Array) -> tuple[Array, Callable[[float | Array], Array]]:
-    """Return a number that is zero for Ω = 0 alone, and the function e^{tΩ} - I of t.
-
-    For n = 2 and 3 it is (1 - cos tθ)/θ² Ω² + sin(tθ)/θ Ω (Rodrigues), and for others the same
-    with -θ² for Ω².
-    """
-    if _is_single(omega) and omega.shape[-1] > 3:
-        angles, u = eigh(1j * omega)
-        u_h = u.conj().T
-
-        def turn(t: float | Array) -> Array:
-            if isinstance(t, float):
-                return matmul(u * np.expm1((-1j * t) * angles), u_h).real
-            e = np.expm1(-1j * expand(t, 1) * angles)
-            return matmul(u * e[..., None, :], u_h).real
-
-        return float(angles[-1]), turn
-
-    xp, square = namespace(omega), matmul(omega, omega)
+    """Return a number that is zero for Ω = 0 alone, and the function e^{tΩ} - I of t."""
     size = 0.5 * frobenius(omega, omega)
-    if omega.shape[-1] <= 3:
+    if omega.shape[-1] <= 3:  # Rodrigues: (1 - cos tθ)/θ² Ω² + sin(tθ)/θ Ω
+        square = matmul(omega, omega)
 
         def turn(t: float | Array) -> Array:
             cos, sinc = cos_sinc(t * t * size / 4)
             return expand(t * t * sinc * sinc / 2, 2) * square + expand(t * sinc * cos, 2) * omega
 
-    else:  # quicker for stacks, and has derivatives: eigenvectors of double eigenvalues have none
+    else:
 
         def turn(t: float | Array) -> Array:
-            s, bound = expand(t * t, 2) * square, t * t * size
-            bound = xp.where(xp.isfinite(bound), bound, 0.0)  # NaN spoils its own problem alone
-            versine, sinc = cosine_series(-s, math.sqrt(largest(bound)))
-            return s @ versine + expand(t, 2) * omega @ sinc
+            return _turn(expand(t, 2) * omega, math.sqrt(largest(t * t * size)))
 
     return size, turn
 
 
-def _turn_of_one(x: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The point freed of rounding drift, and e^Ω, with as few calls as can be: they are the cost.
+def _turn(omega: Array, size: float, halved: bool = False) -> Array:
+    """e^Ω - I for angles up to ``size``; with ``halved`` e^{Ω/2} - I."""
+    turn = expm1(omega, size, -1, halved)
+    if size > 4:  # the squares that led up there have doubled rounding errors, each of them
+        turn = renew(identity(turn) + turn) - identity(turn)
+    return turn
 
-    For v = 0 the very point, and the identity.
+
+def _turn_of_one(x: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The point freed of rounding drift, and e^Ω - I, with as few calls as can be: they cost most.
+
+    For v = 0 the very point, and zeros.
     """
-    a = x.T.dot(v)
-    angles, u = eigh(0.5j * (a - a.T))
-    if not angles[-1]:
-        return x, identity(x)
-    turn = (u * np.exp(-1j * angles)).dot(u.conj().T).real
-    return x.dot(1.5 * identity(x) - 0.5 * x.T.dot(x)), turn
+    a, n = x.T.dot(v), len(x)
+    if a.dtype.kind != "f":
+        a = a.astype(float)
+    if n <= 3:
+        turn, size = _rodrigues(a.ravel().tolist(), n)
+        turn = np.array(turn, a.dtype).reshape(n, n)
+    else:
+        a = a - a.T.copy()  # 2Ω
+        flat = a.ravel()
+        size = math.sqrt(0.125 * float(flat.dot(flat)))
+        turn = _turn(a, size, halved=True)
+    return (renew(x) if size else x), turn
+
+
+def _rodrigues(a: list[float], n: int) -> tuple[list[float], float]:
+    """Entries of e^Ω - I for the skew part Ω of a matrix with the entries a, and the angle."""
+    if n == 2:
+        angle = 0.5 * (a[2] - a[1])
+        versine, sin = 2 * math.sin(0.5 * angle) ** 2, math.sin(angle)
+        return [-versine, -sin, sin, -versine], angle
+    p, q, r = 0.5 * (a[7] - a[5]), 0.5 * (a[2] - a[6]), 0.5 * (a[3] - a[1])
+    pp, qq, rr = p * p, q * q, r * r
+    angle = math.sqrt(pp + qq + rr)
+    if not angle:
+        return [0.0, -r, q, r, 0.0, -p, -q, p, 0.0], max(abs(p), abs(q), abs(r))
+    half = math.sin(0.5 * angle) / angle
+    s, c = 2 * half * math.cos(0.5 * angle), 2 * half * half
+    ps, qs, rs, pq, pr, qr = p * s, q * s, r * s, c * p * q, c * p * r, c * q * r
+    first = [-c * (qq + rr), pq - rs, pr + qs]
+    return [*first, pq + rs, -c * (pp + rr), qr - ps, pr - qs, qr + ps, -c * (pp + qq)], angle
 
 
 def _axis_angle(g: Array) -> tuple[list[Array], Array]:
@@ -469,21 +483,6 @@ def _layout(n: int, xp: Any, dtype: Any, where: Any) -> tuple[Array, Array, Arra
         xp.asarray(coordinate.ravel(), device=where),
         xp.asarray(sign, dtype=dtype, device=where),
     )
-
-
-@cache
-def _cross(xp: Any, dtype: Any, where: Any) -> list[tuple[Array, Array]]:
-    """For the two terms of each entry of XΩ, n = 3: place in X, and Ω's entry as a map of c."""
-    terms = []
-    for shift in (1, 2):
-        places, factor = [], np.zeros((3, 9))
-        for i, j in np.ndindex(3, 3):
-            k = (j + shift) % 3
-            places.append(3 * i + k)
-            factor[k + j - 1, 3 * i + j] = 1.0 if k > j else -1.0
-        factor = xp.asarray(factor, dtype=dtype, device=where)
-        terms.append((xp.asarray(places, device=where), factor))
-    return terms
 
 
 def _peak(a: Array) -> Array:

@@ -108,6 +108,8 @@ class Sphere(Manifold):
                 return 2 * math.asin(self._length(x - y) / 2)
         elif isinstance(c, np.ndarray):
             good = abs(c) < _MIDDLE
+            if surely(good):
+                return np.acos(c)
             if _mostly(good):
                 return self._dist_mostly(np.acos, c, good, x, y)
             return self._dist_by_chords(x, y)
@@ -135,8 +137,8 @@ class Sphere(Manifold):
             if not angle:
                 return x.copy(), x.copy()
             c = math.cos(angle) * (1.5 - 0.5 * blas.dot(x, x))
-            s = math.sin(angle) / angle
-            return blas.rotm(x, v, (-1.0, c, c, s, -s))  # c x + s v and c x - s v
+            # With w = -s/c v the two are c x - c w and c w + c x, what BLAS calls a rotation.
+            return blas.rot(x, blas.scal(-math.sin(angle) / (angle * c), v.copy()), c, -c)
         c, s = self._arc(x, v)(1.0)
         return combine_both(c, x, s, v, len(self.shape))
 
@@ -227,7 +229,7 @@ class Sphere(Manifold):
         renew = self._renewal(x)
 
         def point(t: float | Array) -> Array:
-            c, s = cos_sin(t)
+            c, s = _cos_sin(t)
             return self._combined((at_zero(t, c, c * renew), s), x, u)
 
         return point
@@ -300,7 +302,7 @@ class Sphere(Manifold):
 
         def numbers(t: float | Array) -> tuple[Array, Array]:
             if moving and isinstance(t, float) and t:  # nothing to mask: half the time
-                c, s = cos_sin(speed if t == 1.0 else t * speed)
+                c, s = _cos_sin(speed if t == 1.0 else t * speed)
                 return c * renew, s / speed
             angle2 = t * t * v2
             c, s = cos_sinc(angle2)
@@ -403,6 +405,23 @@ def _replace(
     x, y = np.broadcast_arrays(x, y)
     values[places] = f(x[places], y[places])
     return values
+
+
+def _cos_sin(t: float | Array) -> tuple[Array, Array]:
+    """``cos t`` and ``sin t``, of many NumPy numbers from the tangent of t/2.
+
+    NumPy has vector instructions for the tangent, but not for the two of doubles: a fifth of the
+    time, and where it has for none, about the same.
+    """
+    if type(t) is not np.ndarray or t.size <= _MANY or t.dtype != np.float64:
+        return cos_sin(t)
+    tan = np.tan(0.5 * t)
+    square = tan * tan
+    scale = 1 / (1 + square)
+    return (1 - square) * scale, 2 * tan * scale
+
+
+_MANY = 500  # numbers
 
 
 def _flat(axes: int, a: Array) -> Array:
