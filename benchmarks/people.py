@@ -98,6 +98,8 @@ CELLS = {
     "SO(3)-left": Cell("SO(3)", 40, "", {"always_left": 0.1}),
     "S^2-crowd": Cell("S^2", 40, "1.5 x one rater", {}, raters=8),
     "SO(3)-crowd": Cell("SO(3)", 50, "1.5 x one rater", {}, raters=8),
+    "S^2-crowd-each": Cell("S^2", 40, "1.5 x one rater", {}, {"parallel": 8}, raters=8),
+    "SO(3)-crowd-each": Cell("SO(3)", 50, "1.5 x one rater", {}, {"parallel": 8}, raters=8),
     "S^9": Cell("S^9", 300, ""),
     "S^9-auto": Cell("S^9", 300, "", method="auto"),
 }

@@ -225,7 +225,7 @@ def test_posterior_is_that_of_importance_sampling():
     median = ideal_point._median(c, w)
     away = np.linalg.norm(c - median, axis=1)
     order = np.argsort(away)
-    radius = np.interp(ideal_point.LEVEL, np.cumsum(w[order]), away[order])
+    radius = np.interp(ideal_point._level(9, 2), np.cumsum(w[order]), away[order])
     assert np.linalg.norm(np.mean([s.best for s in states], axis=0) - median) < 0.2 * radius
     assert np.mean([s.uncertainty for s in states]) == pytest.approx(radius, rel=0.3)
 
