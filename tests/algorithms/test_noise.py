@@ -1,5 +1,7 @@
 """Noise: what duels asked twice tell of the flip rate."""
 
+import math
+
 import numpy as np
 import pytest
 
@@ -17,6 +19,18 @@ def test_coins_tell_nothing_and_widen_the_probes():
     assert noise.capacity == 0.005
     assert noise.flip_rate > 0.4
     assert noise.widen > 10
+
+
+def test_steps_neither_shrink_nor_grow_on_coins_once_probes_are_widened():
+    """The mean over all numbers of pairs that may differ, with the probabilities of coins."""
+    for asked in (10, 50, 100):
+        chances = np.array([math.comb(asked, k) / 2.0**asked for k in range(asked + 1)])
+        told = [Noise(asked, k, widen=2.0).learned for k in range(asked + 1)]
+        at_once = [Noise(asked, k).learned for k in range(asked + 1)]
+        spread = math.sqrt(chances @ np.square(told))
+        assert abs(chances @ np.array(told)) < 0.05 * spread
+        assert chances @ np.array(at_once) > 0.1 * spread  # what this is for
+        assert min(told) < 0 < told[0]
 
 
 def test_a_constant_flip_rate_is_found():

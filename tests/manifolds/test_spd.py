@@ -549,7 +549,7 @@ def test_exp_of_every_length_is_that_of_the_eigenvalues(n, length, condition):
             atol = units * EPS * np.max(np.abs(expected))
             np.testing.assert_allclose(y, expected, rtol=0, atol=atol)
     if length == 0:
-        np.testing.assert_array_equal(one, x)
+        np.testing.assert_array_equal(spd.exp_pair(x, v)[1], x)
 
 
 def test_wide_spectra_keep_their_small_eigenvalues():

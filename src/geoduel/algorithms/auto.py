@@ -88,7 +88,7 @@ class Auto(DuelMethod):
 
     restarts: int = 0
 
-    version: ClassVar[int] = 4
+    version: ClassVar[int] = 5
 
     def __post_init__(self) -> None:
         super().__post_init__()

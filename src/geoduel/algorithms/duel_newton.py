@@ -283,7 +283,7 @@ class DuelNewton(DuelMethod):
     True
     """
 
-    version: ClassVar[int] = 4
+    version: ClassVar[int] = 5
 
     def start(self, manifold: Manifold, x0: Array, rng: np.random.Generator) -> Begin:
         return begin(manifold, x0, self.initial_step)
@@ -408,7 +408,7 @@ class DuelNewton(DuelMethod):
         cosine = _cosine(-s[:n] @ e, state.path)
         ties = float(np.mean(s[:n] == 0)) if n else 1.0
         kappa = 0.7 * kappa + 0.3 * cosine
-        delta *= _shrink(d) ** noise.capacity * math.exp(_gain(n, noise) * cosine)
+        delta *= _shrink(d) ** noise.learned * math.exp(_gain(n, noise) * cosine)
         delta = min(delta, farthest * math.sqrt(d) / float(np.linalg.norm(A)))
 
         noise = noise.rescaled(delta / state.scale)

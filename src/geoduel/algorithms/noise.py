@@ -62,7 +62,9 @@ class Noise(NamedTuple):
     bits. As long as no two answers differ, p is taken to be 0; from then on as its mean over all p
     that explain the answers: few pairs alone would say 0 or 1/2. The mean capacity is taken less
     what as many answers would show if they were coins: steps that get shorter where nothing is
-    learned would never be long enough again.
+    learned would never be long enough again. Chance shows a little more, half of the time; so while
+    probes are widened, coins are taken to show what they do on average, and steps that have got too
+    short may grow.
 
     Every hundredth duel is asked again as long as the answers agree, every tenth once they do not,
     and more in low dimension, where fewer duels move the point. Noise that grows as probes shrink
@@ -126,9 +128,17 @@ class Noise(NamedTuple):
         return _posterior(self.asked, self.differed)[0] if self.differed else 0.0
 
     @property
+    def learned(self) -> float:
+        """Bits an answer by which steps get shorter; where coins widen probes, 0 on average."""
+        if not self.differed:
+            return 1.0
+        _, beyond_half, beyond_mean = _posterior(self.asked, self.differed)
+        return beyond_mean if self.widen > 1 else beyond_half
+
+    @property
     def capacity(self) -> float:
         """Information of one answer in bits, at least 0.005: 1 without noise."""
-        return _posterior(self.asked, self.differed)[1] if self.differed else 1.0
+        return max(0.005, _posterior(self.asked, self.differed)[1]) if self.differed else 1.0
 
     def uncertainty(self, length: float, longest: float) -> float:
         """Distance to the optimum that an estimate ``length`` for clean answers becomes with noise.
@@ -142,10 +152,16 @@ class Noise(NamedTuple):
 
 
 @lru_cache(maxsize=16)
-def _posterior(asked: float, differed: float) -> tuple[float, float]:
-    """Flip rate and capacity, given pairs of answers and a flat prior."""
+def _posterior(asked: float, differed: float) -> tuple[float, float, float]:
+    """Flip rate, given pairs of answers and a flat prior, and information beyond that of coins.
+
+    Of which half of the pairs differ, or half more or less a standard deviation.
+    """
     p, bits = _means(asked, differed)
-    return p, max(0.005, bits - _means(asked, asked / 2)[1])
+    half, spread = asked / 2, math.sqrt(asked) / 2
+    more, fewer = min(asked, half + spread), max(0.0, half - spread)
+    chance = (_means(asked, more)[1] + _means(asked, fewer)[1]) / 2
+    return p, bits - _means(asked, half)[1], bits - chance
 
 
 def _means(asked: float, differed: float) -> tuple[float, float]:
