@@ -190,7 +190,7 @@ class DuelCSA(DuelMethod):
     True
     """
 
-    version: ClassVar[int] = 3
+    version: ClassVar[int] = 4
 
     def start(self, manifold: Manifold, x0: Array, rng: np.random.Generator) -> Begin:
         return begin(manifold, x0, self.initial_step, frame=manifold.dim <= FULL)

@@ -144,11 +144,11 @@ class Noise(NamedTuple):
         """Distance to the optimum that an estimate ``length`` for clean answers becomes with noise.
 
         Answers of capacity C know it 1/√C as well. Where probes had to be widened, to at most
-        ``longest``, the steps are far shorter than the distance and the probes longer: the
-        geometric mean of the two is right within a factor of about 3.
+        ``longest``, the distance lies between the steps and the probes, nearer to the steps. On
+        quadratics the result is half to 40 times the distance in four cases of five.
         """
         widened = min(self.widen * length, max(length, longest))
-        return math.sqrt(length * widened / self.capacity)
+        return length**0.75 * widened**0.25 / math.sqrt(max(0.05, self.capacity))
 
 
 @lru_cache(maxsize=16)
