@@ -200,7 +200,6 @@ class _Blas:
         self.gemv: Any = partial(self._load, "gemv")
         self.nrm2: Any = partial(self._load, "nrm2")
         self.rot: Any = partial(self._load, "rot")
-        self.rotm: Any = partial(self._load, "rotm")
         self.scal: Any = partial(self._load, "scal")
 
     def _load(self, name: str, *arguments: Any) -> Any:
@@ -249,11 +248,23 @@ def where(condition: Any, a: Array, b: Array) -> Array:
 
 
 def cos_sin(t: float | Array) -> tuple[Array, Array]:
-    """``cos t`` and ``sin t``."""
+    """``cos t`` and ``sin t``; of many NumPy numbers from the tangent of t/2.
+
+    NumPy has vector instructions for the tangent, but not for the two of doubles: a fifth of the
+    time, and where it has for none, about the same.
+    """
     if isinstance(t, float):
         return math.cos(t), math.sin(t)
-    xp = namespace(t)
-    return xp.cos(t), xp.sin(t)
+    if type(t) is not _NDARRAY or t.size <= _MANY or t.dtype != _FLOAT64:
+        xp = namespace(t)
+        return xp.cos(t), xp.sin(t)
+    tan = np.tan(0.5 * t)
+    square = tan * tan
+    scale = 1 / (1 + square)
+    return (1 - square) * scale, 2 * tan * scale
+
+
+_MANY = 500  # numbers
 
 
 def at_zero(t2: Array, a: Array, b: Array) -> Array:

@@ -229,7 +229,7 @@ class Sphere(Manifold):
         renew = self._renewal(x)
 
         def point(t: float | Array) -> Array:
-            c, s = _cos_sin(t)
+            c, s = cos_sin(t)
             return self._combined((at_zero(t, c, c * renew), s), x, u)
 
         return point
@@ -302,7 +302,7 @@ class Sphere(Manifold):
 
         def numbers(t: float | Array) -> tuple[Array, Array]:
             if moving and isinstance(t, float) and t:  # nothing to mask: half the time
-                c, s = _cos_sin(speed if t == 1.0 else t * speed)
+                c, s = cos_sin(speed if t == 1.0 else t * speed)
                 return c * renew, s / speed
             angle2 = t * t * v2
             c, s = cos_sinc(angle2)
@@ -405,23 +405,6 @@ def _replace(
     x, y = np.broadcast_arrays(x, y)
     values[places] = f(x[places], y[places])
     return values
-
-
-def _cos_sin(t: float | Array) -> tuple[Array, Array]:
-    """``cos t`` and ``sin t``, of many NumPy numbers from the tangent of t/2.
-
-    NumPy has vector instructions for the tangent, but not for the two of doubles: a fifth of the
-    time, and where it has for none, about the same.
-    """
-    if type(t) is not np.ndarray or t.size <= _MANY or t.dtype != np.float64:
-        return cos_sin(t)
-    tan = np.tan(0.5 * t)
-    square = tan * tan
-    scale = 1 / (1 + square)
-    return (1 - square) * scale, 2 * tan * scale
-
-
-_MANY = 500  # numbers
 
 
 def _flat(axes: int, a: Array) -> Array:
