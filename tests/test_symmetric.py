@@ -263,9 +263,10 @@ def test_blocks_make_no_difference(monkeypatch):
     monkeypatch.setattr(_arrays, "BLOCK", 60)
     x, y = np.random.default_rng(16).standard_normal((2, 25, 3, 3))
     np.testing.assert_array_equal(in_blocks(np.add, 2, x, y), x + y)
-    total, size = in_blocks(lambda a: (a + a, np.sum(a, axis=(-2, -1))), 2, x)
-    np.testing.assert_array_equal(total, 2 * x)
-    np.testing.assert_array_equal(size, np.sum(x, axis=(-2, -1)))
+    twice, minus = in_blocks(lambda a: (a + a, -a), 2, x)
+    np.testing.assert_array_equal(twice, 2 * x)
+    np.testing.assert_array_equal(minus, -x)
+    np.testing.assert_array_equal(in_blocks(lambda a: np.sum(a, (-2, -1)), 2, x), x.sum((-2, -1)))
     np.testing.assert_array_equal(in_blocks(np.add, 2, x, y[0]), x + y[0])
     t = np.linspace(0, 1, 25)
     for a in (t, 0.3, np.float64(0.3)):

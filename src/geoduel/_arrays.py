@@ -133,7 +133,8 @@ def combine_both(a: Array, x: Array, b: Array, y: Array, axes: int) -> tuple[Arr
         first, second = a * x, b * y
         return first + second, first - second
     a, b = np.broadcast_to(a, x.shape), np.broadcast_to(b, x.shape)
-    plus, minus = np.empty_like(x), np.empty_like(x)
+    both = np.empty((2, *x.shape), x.dtype)  # as one: memory is asked for, and given back, once
+    plus, minus = both[0], both[1]
     for part in _parts(x):
         first, second = a[part] * x[part], b[part] * y[part]
         np.add(first, second, plus[part])
@@ -148,7 +149,7 @@ def _alike(x: Array, y: Array) -> bool:
 def in_blocks(f: Callable[..., Any], axes: int, *stacks: Array) -> Any:
     """``f`` of stacks of points with ``axes`` axes, large ones in parts that stay in the cache.
 
-    Its result is an array, or a tuple of arrays, with the leading axes of the stacks.
+    Its result is an array, or a tuple of arrays of one shape, with the leading axes of the stacks.
     """
     first = stacks[0]
     if first.ndim <= axes or type(first) is not _NDARRAY or first.size <= BLOCK:
@@ -157,7 +158,7 @@ def in_blocks(f: Callable[..., Any], axes: int, *stacks: Array) -> Any:
         return f(*stacks)
     results = [f(*(a[part] for a in stacks)) for part in _parts(first)]
     if isinstance(results[0], tuple):
-        return tuple(map(np.concat, zip(*results, strict=True)))
+        return tuple(np.concat([np.stack(r) for r in results], axis=1))
     return np.concat(results)
 
 
