@@ -125,20 +125,25 @@ class Noise(NamedTuple):
     @property
     def flip_rate(self) -> float:
         """Estimate of p, the probability of a wrong answer at the present probes, 0 to 1/2."""
-        return _posterior(self.asked, self.differed)[0] if self.differed else 0.0
+        return _means(self.asked, self.differed)[0] if self.differed else 0.0
 
     @property
     def learned(self) -> float:
         """Bits an answer by which steps get shorter; where coins widen probes, 0 on average."""
-        if not self.differed:
-            return 1.0
-        _, beyond_half, beyond_mean = _posterior(self.asked, self.differed)
-        return beyond_mean if self.widen > 1 else beyond_half
+        spread = math.sqrt(self.asked) / 2 if self.widen > 1 else 0.0
+        return self._beyond_coins(spread) if self.differed else 1.0
 
     @property
     def capacity(self) -> float:
         """Information of one answer in bits, at least 0.005: 1 without noise."""
-        return max(0.005, _posterior(self.asked, self.differed)[1]) if self.differed else 1.0
+        return max(0.005, self._beyond_coins(0.0)) if self.differed else 1.0
+
+    def _beyond_coins(self, spread: float) -> float:
+        """Information beyond that of as many coins, half of which differ, more or less a spread."""
+        most, half = self.asked, self.asked / 2
+        more, fewer = min(most, half + spread), max(0.0, half - spread)
+        coins = (_means(most, more)[1] + _means(most, fewer)[1]) / 2
+        return _means(most, self.differed)[1] - coins
 
     def uncertainty(self, length: float, longest: float) -> float:
         """Distance to the optimum that an estimate ``length`` for clean answers becomes with noise.
@@ -151,20 +156,9 @@ class Noise(NamedTuple):
         return length**0.75 * widened**0.25 / math.sqrt(max(0.05, self.capacity))
 
 
-@lru_cache(maxsize=16)
-def _posterior(asked: float, differed: float) -> tuple[float, float, float]:
-    """Flip rate, given pairs of answers and a flat prior, and information beyond that of coins.
-
-    Of which half of the pairs differ, or half more or less a standard deviation.
-    """
-    p, bits = _means(asked, differed)
-    half, spread = asked / 2, math.sqrt(asked) / 2
-    more, fewer = min(asked, half + spread), max(0.0, half - spread)
-    chance = (_means(asked, more)[1] + _means(asked, fewer)[1]) / 2
-    return p, bits - _means(asked, half)[1], bits - chance
-
-
+@lru_cache(maxsize=32)
 def _means(asked: float, differed: float) -> tuple[float, float]:
+    """Flip rate, and information of an answer, given pairs of answers and a flat prior."""
     fit = differed * DIFFER + (asked - differed) * AGREE
     weight = np.exp(fit - fit.max())
     weight /= weight.sum()
