@@ -13,11 +13,11 @@ gap (infinite if it never does), the multiple of the bound and the range at nine
 The default's constants were tuned on other seeds, in part of the same classes; docs/methods.md says
 which was seen when. ``--bounded``: problems with a domain, most with the optimum on its boundary.
 ``--elsewhere``: the other manifolds. ``--flips``: every fifth answer is wrong; the share of the gap
-that is left after so many duels, by the default and by DuelCSA. ``--bradley-terry``: the same where
-near points are told apart by chance. ``--corners``: with wrong answers, where the optimum is at a
-corner of a domain. pycma and nevergrad run where they are installed, in normal
-coordinates at the start; pycma ranks λ points a generation, counted as λ log2 λ duels; nevergrad's
-(1+1) strategy compares one point with the incumbent.
+that is left after so many duels, by the default and by DuelCSA, and how far the optimum was said to
+be. ``--bradley-terry``: the same where near points are told apart by chance. ``--corners``: with
+wrong answers, where the optimum is at a corner of a domain. pycma and nevergrad run where they are
+installed, in normal coordinates at the start; pycma ranks λ points a generation, counted as
+λ log2 λ duels; nevergrad's (1+1) strategy compares one point with the incumbent.
 """
 
 from __future__ import annotations
@@ -310,9 +310,11 @@ def wrong_answers(
 ) -> None:
     """Print what share of the gap is left after so many duels.
 
+    And, where the optimum is known, how many times the true distance the stated one is then.
+
     ``noise`` is the part of them that is wrong; or "bradley-terry", of scale 1 % of the first gap.
     """
-    left = []
+    left, stated = [], []
     for seed in seeds:
         problem = make(seed)
         first, shares = float(problem.gap(problem.x0)), []
@@ -320,6 +322,8 @@ def wrong_answers(
         def note(p: gd.Progress, problem: Any = problem, shares: Any = shares) -> None:
             if len(shares) < len(after) and p.duels >= after[len(shares)]:
                 shares.append(float(problem.gap(p.x)))
+                if isinstance(problem, Quadratic):
+                    stated.append(p.state.uncertainty / np.linalg.norm(p.x - problem.optimum))
 
         how: Any = {"flip": noise}
         if isinstance(noise, str):
@@ -336,6 +340,10 @@ def wrong_answers(
     cells = (f"{n}: {m:.1e}, worst {w:.1e}" for n, m, w in zip(after, middle, worst, strict=True))
     words = noise if isinstance(noise, str) else f"{noise:.0%} flips"
     print(f"{name}, {words}, {method:9s} after " + "   ".join(cells), flush=True)
+    if stated:
+        few, most = np.quantile(stated, (0.1, 0.9))
+        print(f"    stated distance {few:.1g} to {most:.1g} times the true one, 80 % of", end=" ")
+        print(f"{len(stated)}; least {min(stated):.1g}", flush=True)
 
 
 def flips(seeds: range) -> None:
@@ -349,8 +357,8 @@ def flips(seeds: range) -> None:
 
 
 def bradley_terry(seeds: range) -> None:
-    """Quadratics of d = 30 and 5, by the default and by DuelCSA."""
-    for d, condition in ((30, 1e0), (30, 1e2), (5, 1e0), (5, 1e2)):
+    """Quadratics of d = 30, 5 and 2, by the default and by DuelCSA."""
+    for d, condition in ((30, 1e0), (30, 1e2), (5, 1e0), (5, 1e2), (2, 1e0), (2, 1e2)):
         for method in ("auto", "duel-csa"):
             wrong_answers(
                 f"quadratic-{d}-{condition:.0e}",

@@ -150,7 +150,7 @@ class Noise(NamedTuple):
 
         Answers of capacity C know it 1/√C as well. Where probes had to be widened, to at most
         ``longest``, the distance lies between the steps and the probes, nearer to the steps. On
-        quadratics the result is half to 40 times the distance in four cases of five.
+        quadratics the result is mostly half to 40 times the distance (benchmarks/duels.py).
         """
         widened = min(self.widen * length, max(length, longest))
         return length**0.75 * widened**0.25 / math.sqrt(max(0.05, self.capacity))
