@@ -32,8 +32,11 @@ import numpy as np
 import torch
 
 from geoduel.errors import TiesWarning
-from geoduel.problems.attack import AttackProgress, AttackResult, Pictures, attack
-from geoduel.problems.attack.command import prepared
+from geoduel.attack import AttackProgress
+from geoduel.attack import AttackResult
+from geoduel.attack import Pictures
+from geoduel.attack import attack
+from geoduel.attack.command import prepared
 
 MARKS = (30, 100, 300, 1_000, 3_000)
 # Label: method, directions, share of --budget.

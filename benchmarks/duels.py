@@ -38,8 +38,12 @@ from _timing import describe_machine
 import numpy as np
 
 import geoduel as gd
-from geoduel.algorithms.frame import Frame
-from geoduel.problems import Karcher, Problem, Quadratic, Rayleigh, Rosenbrock
+from geoduel.methods.frame import Frame
+from geoduel.problems import Karcher
+from geoduel.problems import Problem
+from geoduel.problems import Quadratic
+from geoduel.problems import Rayleigh
+from geoduel.problems import Rosenbrock
 
 RATIOS = (1e-3, 1e-6, 1e-9)
 FIRST_SEED = 60

@@ -25,7 +25,8 @@ from _timing import describe_machine, least_times
 import numpy as np
 
 import geoduel as gd
-from geoduel.problems import Karcher, Rayleigh
+from geoduel.problems import Karcher
+from geoduel.problems import Rayleigh
 
 ITERATIONS = 2000
 

@@ -3,12 +3,12 @@
     python benchmarks/people.py [--people 100] [--cells NAME ...] [--elsewhere]
                                 [--first-seed 20000] [--processes 2] [--save FILE]
 
-A cell is a manifold and a kind of person; see `geoduel.study.people` for what people are like. All
-have a just-noticeable difference (JND) of one degree and 2 % lapses unless the cell says otherwise,
-and their ideal lies in a random direction from the start, 20 degrees away unless it says so (tilts:
-up to an eighth of a degree more or less, so that no ideal lies on a cell of a grid). On manifolds
-other than spheres and rotations (`--elsewhere`) a "degree" is the ninetieth part of their typical
-distance, as it is on a sphere.
+A cell is a manifold and a kind of person; see `geoduel.oracles.people` for what people are like.
+All have a just-noticeable difference (JND) of one degree and 2 % lapses unless the cell says
+otherwise, and their ideal lies in a random direction from the start, 20 degrees away unless it says
+so (tilts: up to an eighth of a degree more or less, so that no ideal lies on a cell of a grid). On
+manifolds other than spheres and rotations (`--elsewhere`) a "degree" is the ninetieth part of their
+typical distance, as it is on a sphere.
 
 Printed per cell: the share of people within 1 degree, or the median error, after so many answers;
 how many answers until it stays below; how often the stated 80 % region held the ideal; the time of
@@ -35,8 +35,10 @@ from _timing import describe_machine
 import numpy as np
 
 import geoduel as gd
-from geoduel.algorithms.base import QuestionMethod
-from geoduel.study.people import DEGREE, draw_crowd, draw_person
+from geoduel.methods.people.questions import QuestionMethod
+from geoduel.oracles.people import DEGREE
+from geoduel.oracles import draw_crowd
+from geoduel.oracles import draw_person
 
 START = {
     "SO(2)": (gd.Rotations(2), np.eye(2)),

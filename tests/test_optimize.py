@@ -99,7 +99,7 @@ class Endless:
         return self, None
 
     def start(self, manifold, x0, rng):
-        return gd.algorithms.rdngd.RDNGDState(0, x0, x0)
+        return gd.methods.paper.rdngd.RDNGDState(0, x0, x0)
 
     def step(self, manifold, state, rng):
         if state.k > 7000:

@@ -14,15 +14,15 @@ import numpy as np
 import pytest
 
 from geoduel import Ball, Euclidean
+from geoduel.domains import feasible_first
 from geoduel.errors import ArgumentError, BudgetExhaustedError, OracleError
-from geoduel.oracle import (
+from geoduel.oracles import (
     Counted,
     Noisy,
     Recorded,
     Repeated,
     Reversed,
     answers,
-    feasible_first,
     from_objective,
     from_preference,
 )

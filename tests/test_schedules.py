@@ -19,7 +19,9 @@ from geoduel.schedules import (
     as_schedule,
     constant,
     cosine,
+    draw_iterate,
     geometric,
+    iterate_probabilities,
 )
 
 EPS = 2.0**-52
@@ -205,3 +207,46 @@ def test_repr_can_be_read_back():
     for schedule in (constant(0.5), cosine(0.5, 0.1, 3), geometric(0.5, 0.1)):
         names = {"Constant": Constant, "Cosine": Cosine, "Geometric": Geometric}
         assert eval(repr(schedule), names) == schedule
+
+
+# ---- The random iterate --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("T", [1, 2, 9, 1000])
+def test_iterate_probabilities_add_up(T):
+    """The misprint (a sum over 1..T) would give (T+1)/(T-1)."""
+    for schedule in (cosine(0.3), constant(0.3), geometric(1.0, 0.9)):
+        p = iterate_probabilities(schedule, T)
+        assert p.shape == (T,)
+        assert p.sum() == pytest.approx(1.0, abs=T * EPS)
+    np.testing.assert_allclose(iterate_probabilities(constant(0.3), T), 1 / T, rtol=T * EPS)
+
+
+def test_iterate_probabilities_follow_the_steps():
+    eta = cosine(0.3, 0.01, total=20)
+    p = iterate_probabilities(eta, 20)
+    np.testing.assert_allclose(p * eta.sum, [eta(k) for k in range(20)], rtol=32 * EPS)
+
+
+def test_draw_iterate_has_that_distribution():
+    T, draws = 4, 20_000
+    eta = cosine(1.0)
+    rng = np.random.default_rng(7)
+    counts = np.bincount([draw_iterate(eta, T, rng) for _ in range(draws)], minlength=T)
+    p = iterate_probabilities(eta, T)
+    assert counts.size == T
+    assert np.all(np.abs(counts / draws - p) < 4 * np.sqrt(p * (1 - p) / draws))
+
+
+def test_draw_iterate_never_leaves_the_run():
+    class Top:
+        def random(self):
+            return 1 - EPS / 2
+
+    for T in (1, 3, 7, 1000):
+        assert draw_iterate(constant(0.1), T, Top()) == T - 1
+
+
+def test_no_iterate_without_a_step():
+    with pytest.raises(ArgumentError, match="step_size must be > 0 somewhere in 3 iterations"):
+        iterate_probabilities(as_schedule(lambda k: 0.0), 3)

@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 from scipy.linalg import expm, expm_frechet, logm, solve_triangular
 
-from geoduel import _arrays, _linalg
-from geoduel._arrays import combine, combine_both, in_blocks
-from geoduel._linalg import (
+from geoduel._numerics import arrays as _arrays
+from geoduel._numerics import linalg as _linalg
+from geoduel._numerics.arrays import combine, combine_both, in_blocks
+from geoduel._numerics.linalg import (
     Polynomials,
     eigh,
     eigvalsh,
@@ -22,7 +23,7 @@ from geoduel._linalg import (
     positive,
     svd,
 )
-from geoduel._symmetric import (
+from geoduel._numerics.symmetric import (
     ExpLog,
     attach,
     exp_difference,
@@ -34,7 +35,7 @@ from geoduel._symmetric import (
     unpack,
 )
 from geoduel.errors import NotOnManifoldError
-from geoduel.manifolds import _spd_metrics
+from geoduel.manifolds.spd import near
 
 EPS = np.finfo(float).eps
 
@@ -179,12 +180,12 @@ def test_the_exponential_of_the_opposite_is_the_inverse(n, square):
 
 def test_economised_series_are_right_to_rounding():
     for rows in range(1, 6):
-        reach = float(_spd_metrics._REACH[rows - 1])
+        reach = float(near._REACH[rows - 1])
         for z in (1e-3 * reach, 0.3 * reach, 0.9 * reach, reach):
             s = math.sqrt(z)
             for series, expected in [
-                (_spd_metrics._artanh, math.atanh(s) / s - 1),
-                (_spd_metrics._root, z / ((1 + math.sqrt(1 - z)) * math.sqrt(1 - z))),
+                (near._artanh, math.atanh(s) / s - 1),
+                (near._root, z / ((1 + math.sqrt(1 - z)) * math.sqrt(1 - z))),
             ]:
                 got = series(reach)(np.array([[z]])).item()
                 assert got == pytest.approx(expected, rel=4 * EPS, abs=2 * EPS)

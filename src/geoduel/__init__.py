@@ -10,10 +10,39 @@ result.x                                                   # best point
 
 from typing import TYPE_CHECKING
 
-from . import errors
-from ._lazy import loader
+from . import errors, theory
+from ._support.lazy import lazy
+from ._support.moved import forward_old_modules
 from ._version import __version__
-from .algorithms import (
+from .domains import (
+    Ball,
+    Box,
+    Domain,
+    Intersection,
+    L1Ball,
+    L2Ball,
+    ProbabilitySimplex,
+    SPDInterval,
+)
+from .manifolds import (
+    SPD,
+    Euclidean,
+    Grassmann,
+    Hyperbolic,
+    Manifold,
+    Power,
+    Product,
+    Rotations,
+    Simplex,
+    Sphere,
+    Stiefel,
+    Torus,
+    from_geomstats,
+    from_geoopt,
+    from_pymanopt,
+    to_pymanopt,
+)
+from .methods import (
     RDFW,
     RDNGD,
     RRDNGD,
@@ -26,9 +55,8 @@ from .algorithms import (
     Method,
     for_people,
 )
-from .manifolds.base import Manifold
-from .optimize import History, Progress, Result, minimize
-from .oracle import (
+from .optimize import Progress, minimize
+from .oracles import (
     Counted,
     Noisy,
     Oracle,
@@ -38,37 +66,11 @@ from .oracle import (
     from_objective,
     from_preference,
 )
+from .result import History, Result
 from .schedules import Schedule, constant, cosine, geometric
 
 if TYPE_CHECKING:
-    from . import study, theory, web
-    from .domains import (
-        Ball,
-        Box,
-        Domain,
-        Intersection,
-        L1Ball,
-        L2Ball,
-        ProbabilitySimplex,
-        SPDInterval,
-    )
-    from .manifolds import (
-        SPD,
-        Euclidean,
-        Grassmann,
-        Hyperbolic,
-        Power,
-        Product,
-        Rotations,
-        Simplex,
-        Sphere,
-        Stiefel,
-        Torus,
-        from_geomstats,
-        from_geoopt,
-        from_pymanopt,
-        to_pymanopt,
-    )
+    from . import study, web
     from .study import (
         Duel,
         Study,
@@ -80,50 +82,8 @@ if TYPE_CHECKING:
     )
     from .web import serve
 
-__getattr__ = loader(
-    __name__,
-    {
-        "theory": (),
-        "web": ("serve", "web"),
-        "study": (
-            "Duel",
-            "Study",
-            "create_study",
-            "delete_study",
-            "import_study",
-            "load_study",
-            "study",
-            "study_names",
-        ),
-        "domains": (
-            "Ball",
-            "Box",
-            "Domain",
-            "Intersection",
-            "L1Ball",
-            "L2Ball",
-            "ProbabilitySimplex",
-            "SPDInterval",
-        ),
-        "manifolds": (
-            "SPD",
-            "Euclidean",
-            "Grassmann",
-            "Hyperbolic",
-            "Power",
-            "Product",
-            "Rotations",
-            "Simplex",
-            "Sphere",
-            "Stiefel",
-            "Torus",
-            "from_geomstats",
-            "from_geoopt",
-            "from_pymanopt",
-            "to_pymanopt",
-        ),
-    },
-)
+__getattr__ = lazy(__name__, __file__)
+forward_old_modules()
 
 __all__ = [
     "RDFW",

@@ -18,8 +18,8 @@ from rich.console import Console
 from rich.table import Table
 
 from ._version import __version__
+from .attack.command import attack_app
 from .errors import ArgumentError, GeoduelError
-from .problems.attack.command import attack_app
 from .reproduce import NAMES
 
 __all__ = ["app", "main"]
@@ -175,7 +175,7 @@ def level(
     seed: Annotated[int | None, typer.Option(min=0, help="Seed.")] = None,
 ) -> None:
     """Level photos by duels, on a page in the browser."""
-    from .web import level as run
+    from .level import level as run
 
     run(photos or [], out=out, method=method, demo=demo, browser=browser, port=port, rng=seed)
 

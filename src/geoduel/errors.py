@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from .optimize import Result
+    from .result import Result
 
 __all__ = [
     "AlreadyAnsweredError",

@@ -7,57 +7,31 @@ import time
 import warnings
 from collections.abc import Callable, Generator
 from concurrent.futures import Executor
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from ._arrays import Array, namespace
-from ._check import as_generator, one_of, positive_int
-from ._linalg import stop
-from ._record import RECORDS, progress_bar, round_up, thin
-from .algorithms import METHODS, Method, State
-from .errors import (
-    ArgumentError,
-    BudgetExhaustedError,
-    OracleError,
-    TiesWarning,
-)
+from ._numerics.arrays import Array, namespace
+from ._support.check import as_generator, one_of, positive_int
+from ._support.progress import RECORDS, progress_bar, round_up, thin
+from .domains.feasibility import feasible_first
+from .errors import ArgumentError, BudgetExhaustedError, OracleError, TiesWarning
 from .manifolds.base import Manifold
-from .oracle import Oracle, answers_of, feasible_first
+from .methods import Method, State
+from .methods.named import named, start_point
+from .oracles.base import Oracle, answers_of
+from .result import History, Result
 
 if TYPE_CHECKING:
-    from .domains import Domain
+    from .domains.base import Domain
 
-__all__ = ["Callback", "History", "Progress", "Result", "minimize"]
+__all__ = ["Callback", "Progress", "minimize"]
+
 
 TIES_WORTH_A_WARNING = 0.05
 TIES_IN_A_ROW = 200
-
-
-@dataclass
-class History:
-    """What a run recorded, thinned so that it never grows beyond a few thousand entries.
-
-    Attributes
-    ----------
-    iteration, duels : list of int
-        Iterations finished and duels asked (of one problem) at each record.
-    seconds : list of float
-        Wall-clock time since the start of the run.
-    monitor : list
-        What ``monitor(x)`` returned at each record; empty without a monitor.
-    """
-
-    iteration: list[int] = field(default_factory=list)
-    duels: list[int] = field(default_factory=list)
-    seconds: list[float] = field(default_factory=list)
-    monitor: list[Any] = field(default_factory=list)
-
-    def at(self, iteration: int) -> int:
-        """Index of the last record at or before the iteration."""
-        return max(i for i, k in enumerate(self.iteration) if k <= iteration)
 
 
 @dataclass(frozen=True)
@@ -88,60 +62,6 @@ class Progress:
 
 
 Callback = Callable[[Progress], Any]
-
-
-@dataclass(frozen=True, repr=False)
-class Result:
-    """What a run found.
-
-    Attributes
-    ----------
-    x : array of shape (..., *point_shape)
-        Best point: what the method returns.
-    x_last : array of shape (..., *point_shape)
-        Last iterate.
-    iterations : int
-        Iterations finished.
-    duels : int
-        Duels asked, ties included. Of each problem, where leading axes hold several.
-    ties : int
-        Duels answered with a tie, over all problems.
-    rounds : int
-        How often the oracle was asked, one duel or a batch at once: what parallel duels save.
-    stop_reason : str
-        "iterations", "budget", "callback", "interrupted", "ties" after 200 of them in a row, or the
-        method's own words: "x_tol", "resolution".
-    seconds : float
-        Wall-clock time.
-    history : History
-        Records along the way.
-    noise : float or None
-        Estimated probability that an answer is wrong, from duels asked twice; None if the method
-        does not ask any.
-    uncertainty : float or None
-        Estimated distance of x to the optimum, a geodesic length, right to an order of magnitude;
-        None if the method has no idea.
-    """
-
-    x: Array
-    x_last: Array
-    iterations: int
-    duels: int
-    ties: int
-    rounds: int
-    stop_reason: str
-    seconds: float
-    history: History = field(repr=False)
-    noise: float | None = None
-    uncertainty: float | None = None
-
-    def __repr__(self) -> str:
-        shape = tuple(self.x.shape)
-        return (
-            f"Result(x=array of shape {shape}, iterations={self.iterations}, duels={self.duels}, "
-            f"ties={self.ties}, rounds={self.rounds}, stop_reason={self.stop_reason!r}, "
-            f"seconds={self.seconds:.3g})"
-        )
 
 
 def minimize(
@@ -237,8 +157,8 @@ def minimize(
         raise ArgumentError(f"oracle must be callable, oracle(x, y) -> answer; got {oracle!r:.80}")
     if not isinstance(manifold, Manifold):
         raise ArgumentError(f"manifold must be a Manifold such as Sphere(3), got {manifold!r:.80}")
-    chosen = _method(method, domain, options)
-    x0 = _start(manifold, x0, getattr(chosen, "domain", None), rng)
+    chosen = named(method, domain, options)
+    x0 = start_point(manifold, x0, getattr(chosen, "domain", None), rng)
     chosen, iterations = chosen.plan(manifold, x0, iterations=iterations, budget=budget)
     if iterations is None and budget is None:
         raise ArgumentError("give iterations= or budget=: a run needs a limit")
@@ -408,39 +328,3 @@ class _Run:
             getattr(self.state, "noise", None),
             getattr(self.state, "uncertainty", None),
         )
-
-
-def _method(method: str | Method, domain: Domain | None, options: dict[str, Any]) -> Method:
-    if not isinstance(method, str):
-        if options:
-            raise ArgumentError(
-                f"options {sorted(options)} go with a method given by name, not with {method!r}"
-            )
-        return method if domain is None else replace(cast(Any, method), domain=domain)
-    one_of(method, "method", tuple(METHODS))
-    kind: Any = METHODS[method]
-    names = [f.name for f in fields(kind) if f.repr]
-    for name in options:
-        if name not in names:
-            raise ArgumentError(
-                f"method {method!r} has no option {name!r}; it takes {', '.join(names)}"
-            )
-    return kind(domain=domain, **options)
-
-
-def _start(
-    manifold: Manifold, x0: Array | None, domain: Domain | None, rng: np.random.Generator
-) -> Array:
-    if domain is not None and domain.manifold.point_shape != manifold.point_shape:
-        raise ArgumentError(
-            f"domain {domain} is a set in {domain.manifold}, with points of shape "
-            f"{domain.manifold.point_shape}; expected {manifold.point_shape} for {manifold}"
-        )
-    if x0 is None:
-        x0 = manifold.random_point(rng)
-        return x0 if domain is None else domain.project(x0)
-    manifold.check_point(x0, "x0")
-    x0 = manifold.to_manifold(stop(x0))
-    if domain is not None and not bool(namespace(x0).all(domain.contains(x0))):
-        raise ArgumentError(f"x0 is not in the domain {domain}; domain.project(x0) is")
-    return x0

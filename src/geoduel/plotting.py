@@ -9,23 +9,24 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from html import escape
-from itertools import cycle
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ._support.moved import moved_names
 from .errors import MissingExtraError
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from .reproduce.convergence import Curve
+__all__ = ["COLOURS", "as_svg", "band", "panels", "require", "save"]
 
-__all__ = ["COLOURS", "as_svg", "band", "convergence_figure", "panels", "require", "save"]
+__getattr__ = moved_names(__name__)
+
 
 COLOURS = ["#D55E00", "#0072B2", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#7a828c"]
 INK, GRID = "#1d2025", "#d9dde3"  # the page's own colours take their place in SVG
@@ -134,63 +135,3 @@ def band(
     low, middle, high = np.percentile(values, [25, 50, 75], axis=0)
     axis.plot(x, middle, style, color=colour, label=label)
     axis.fill_between(x, low, high, color=colour, alpha=0.16, linewidth=0)
-
-
-def convergence_figure(
-    curves: Sequence[Curve], titles: dict[int, str], hues: dict[str, int]
-) -> Figure:
-    """Draw the gap f - f* against iterations, duels and CPU time, one row a size.
-
-    Parameters
-    ----------
-    curves : sequence of Curve
-        Of one experiment.
-    titles : dict
-        Title of a row by size.
-    hues : dict
-        Number of the colour by method; methods that are not named get the colours left.
-
-    Returns
-    -------
-    matplotlib Figure
-        With the median and the quartiles over seeds.
-
-    Raises
-    ------
-    MissingExtraError
-        If matplotlib is not installed.
-    """
-    labels = list(dict.fromkeys(c.label for c in curves))
-    free = [i for i in range(len(COLOURS)) if i not in {hues.get(name) for name in labels}]
-    others = [name for name in labels if name not in hues]
-    hues = {**hues, **dict(zip(others, cycle(free or [0]), strict=False))}
-    shown: dict[str, Callable[[Any], None]] = {
-        "iteration": lambda axis: axis.set_xlabel("iterations"),
-        "duels": lambda axis: axis.set(xlabel="duels (dashed: evaluations)", xscale="log"),
-        "seconds": lambda axis: axis.set(xlabel="CPU time in seconds", xscale="log"),
-    }
-    with panels(len(titles), 3) as (figure, axes):
-        for (size, title), row in zip(titles.items(), axes, strict=True):
-            group = [c for c in curves if c.size == size]
-            for axis, (column, name) in zip(row, shown.items(), strict=True):
-                for c in group:
-                    _curve(axis, c, column, COLOURS[hues[c.label]])
-                axis.set_yscale("log")
-                name(axis)
-            row[0].set(ylabel="f(x) − f*", title=title)
-        handles, names = axes[0, 0].get_legend_handles_labels()
-        figure.legend(handles, names, loc="outside upper left", ncols=len(names))
-    return figure
-
-
-def _curve(axis: Any, c: Curve, column: str, colour: str) -> None:
-    start = np.array([[r["start"]] for r in c.records])
-    # A gap is known to about 15 digits of the start's; below that it would be rounding, or zero.
-    gaps = np.maximum(c.column("gap"), 1e-15 * start)
-    x = np.median(c.column(column), axis=0)
-    keep = x > 0 if column != "iteration" else x >= 0
-    style = "-" if c.sees == "duels" else "--"
-    band(axis, x[keep], gaps[:, keep], colour=colour, label=c.label, style=style)
-    planned = c.settings.get("iterations")
-    if x[keep].size and (planned is None or c.records[0]["iteration"][-1] < planned):
-        axis.plot(x[keep][-1], np.median(gaps[:, -1]), "o", color=colour, markersize=4)

@@ -23,7 +23,9 @@ from math import inf, nan, pi, sin
 from numbers import Real
 from typing import Protocol, runtime_checkable
 
-from ._check import nonnegative, positive, positive_int
+import numpy as np
+
+from ._support.check import nonnegative, positive, positive_int
 from .errors import ArgumentError
 
 __all__ = [
@@ -35,7 +37,9 @@ __all__ = [
     "as_schedule",
     "constant",
     "cosine",
+    "draw_iterate",
     "geometric",
+    "iterate_probabilities",
 ]
 
 
@@ -348,3 +352,73 @@ def _unbound(schedule: Cosine | Geometric) -> ArgumentError:
         f"{schedule!r} does not know the planned number of iterations: "
         "give total=..., or call bind(total)"
     )
+
+
+# ---- The random iterate of Theorem 3.6 -----------------------------------------------------------
+
+
+def iterate_probabilities(step_size: Schedule, iterations: int) -> np.ndarray:
+    """Distribution of the random iterate x_R that Theorem 3.6 returns.
+
+    ``P(R = r) = η_r / Σ_{k=0}^{T-1} η_k``, uniform for a constant step size. (The paper sums over
+    k = 1, ..., T, with which the probabilities do not add up to 1.)
+
+    Parameters
+    ----------
+    step_size : schedule
+        η_k, see `geoduel.schedules`.
+    iterations : int, positive
+        T.
+
+    Returns
+    -------
+    ndarray of shape (iterations,)
+        The probabilities.
+
+    Raises
+    ------
+    ArgumentError
+        If iterations is not a positive integer, or every step is zero.
+
+    Examples
+    --------
+    >>> iterate_probabilities(cosine(1.0, 0.0, total=2), 2).round(6)
+    array([0.666667, 0.333333])
+    """
+    iterations = positive_int(iterations, "iterations")
+    step_size = step_size.bind(iterations)
+    steps = np.array([step_size(k) for k in range(iterations)])
+    if not (total := steps.sum()) > 0:
+        raise ArgumentError(f"step_size must be > 0 somewhere in {iterations} iterations")
+    return steps / total
+
+
+def draw_iterate(
+    step_size: Schedule, iterations: int, rng: np.random.Generator, size: tuple[int, ...] = ()
+) -> int | np.ndarray:
+    """Draw the index R of the iterate that Theorem 3.6 returns, to be done before the run.
+
+    Parameters
+    ----------
+    step_size, iterations
+        As in `iterate_probabilities`.
+    rng : numpy.random.Generator
+        Source of randomness.
+    size : tuple of int
+        Shape of independent draws; () draws one.
+
+    Returns
+    -------
+    int, or ndarray of int of the given shape
+        R, from 0 to iterations - 1. Iterations after R need not be run.
+
+    Examples
+    --------
+    >>> draw_iterate(constant(0.1), 1000, np.random.default_rng(0))
+    636
+    """
+    cumulative = np.cumsum(iterate_probabilities(step_size, iterations))
+    # Scaled by the last entry, since rounding may leave it a little below 1.
+    draws = rng.random(size) if size else rng.random()
+    chosen = np.searchsorted(cumulative, draws * cumulative[-1], side="right")
+    return chosen if size else int(chosen)

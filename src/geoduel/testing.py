@@ -18,7 +18,7 @@ from unittest import SkipTest
 import numpy as np
 from numpy.testing import assert_allclose, assert_array_equal
 
-from ._arrays import Array, eps, expand
+from ._numerics.arrays import Array, eps, expand
 from .errors import ArgumentError, GeoduelError, NotOnManifoldError, NotTangentError
 from .manifolds.base import Manifold
 

@@ -49,11 +49,10 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal
 
-import numpy as np
-
-from ._check import nonnegative, one_of, positive, positive_int, real
+from ._support.check import nonnegative, one_of, positive, positive_int, real
+from ._support.moved import moved_names
 from .errors import ArgumentError, RadiusWarning
-from .schedules import Constant, Cosine, Schedule, constant, cosine
+from .schedules import Constant, Cosine, constant, cosine
 
 __all__ = [
     "WORST_CONSTANT",
@@ -62,16 +61,16 @@ __all__ = [
     "RRDNGDParameters",
     "convex",
     "direction_constant",
-    "draw_iterate",
     "flip_bound",
     "flip_coefficient",
     "frank_wolfe",
-    "iterate_probabilities",
     "nonconvex",
     "resolvable_radius",
     "strongly_convex",
     "zeta_bar",
 ]
+
+__getattr__ = moved_names(__name__)
 
 WORST_CONSTANT = 1 / math.sqrt(2 * math.pi)
 """The paper's lower bound of Ĉ(d) for every d (Lemma 3.2); the exact value is over twice that."""
@@ -276,76 +275,6 @@ def resolvable_radius(L: float, magnitude: float, epsilon: float = 2.0**-52) -> 
     )
 
 
-# ---- The random iterate of Theorem 3.6 -----------------------------------------------------------
-
-
-def iterate_probabilities(step_size: Schedule, iterations: int) -> np.ndarray:
-    """Distribution of the random iterate x_R that Theorem 3.6 returns.
-
-    ``P(R = r) = η_r / Σ_{k=0}^{T-1} η_k``, uniform for a constant step size. (The paper sums over
-    k = 1, ..., T, with which the probabilities do not add up to 1.)
-
-    Parameters
-    ----------
-    step_size : schedule
-        η_k, see `geoduel.schedules`.
-    iterations : int, positive
-        T.
-
-    Returns
-    -------
-    ndarray of shape (iterations,)
-        The probabilities.
-
-    Raises
-    ------
-    ArgumentError
-        If iterations is not a positive integer, or every step is zero.
-
-    Examples
-    --------
-    >>> iterate_probabilities(cosine(1.0, 0.0, total=2), 2).round(6)
-    array([0.666667, 0.333333])
-    """
-    iterations = positive_int(iterations, "iterations")
-    step_size = step_size.bind(iterations)
-    steps = np.array([step_size(k) for k in range(iterations)])
-    if not (total := steps.sum()) > 0:
-        raise ArgumentError(f"step_size must be > 0 somewhere in {iterations} iterations")
-    return steps / total
-
-
-def draw_iterate(
-    step_size: Schedule, iterations: int, rng: np.random.Generator, size: tuple[int, ...] = ()
-) -> int | np.ndarray:
-    """Draw the index R of the iterate that Theorem 3.6 returns, to be done before the run.
-
-    Parameters
-    ----------
-    step_size, iterations
-        As in `iterate_probabilities`.
-    rng : numpy.random.Generator
-        Source of randomness.
-    size : tuple of int
-        Shape of independent draws; () draws one.
-
-    Returns
-    -------
-    int, or ndarray of int of the given shape
-        R, from 0 to iterations - 1. Iterations after R need not be run.
-
-    Examples
-    --------
-    >>> draw_iterate(constant(0.1), 1000, np.random.default_rng(0))
-    636
-    """
-    cumulative = np.cumsum(iterate_probabilities(step_size, iterations))
-    # Scaled by the last entry, since rounding may leave it a little below 1.
-    draws = rng.random(size) if size else rng.random()
-    chosen = np.searchsorted(cumulative, draws * cumulative[-1], side="right")
-    return chosen if size else int(chosen)
-
-
 # ---- Results -------------------------------------------------------------------------------------
 
 
@@ -535,10 +464,10 @@ def nonconvex(
 
     Examples
     --------
-    >>> p = nonconvex(d=4, L=1.0, D=(np.pi / 2) ** 2, eps=0.3)
+    >>> p = nonconvex(d=4, L=1.0, D=(math.pi / 2) ** 2, eps=0.3)
     >>> p.iterations, round(p.radius, 4), p.duels
     (742, 0.0399, 742)
-    >>> nonconvex(d=4, L=1.0, D=(np.pi / 2) ** 2, eps=0.3, rule="balanced").iterations
+    >>> nonconvex(d=4, L=1.0, D=(math.pi / 2) ** 2, eps=0.3, rule="balanced").iterations
     609
     """
     d, L, D, eps = positive_int(d, "d"), positive(L, "L"), positive(D, "D"), positive(eps, "eps")

@@ -7,13 +7,13 @@ import math
 import numpy as np
 import pytest
 
-from geoduel.baselines import frank_wolfe, karcher_mean, rgd, zo_rgd
-from geoduel.baselines.karcher_mean import largest_curvature, whiten
+from geoduel.baselines import frank_wolfe, rgd, zo_rgd
 from geoduel.domains import Ball
 from geoduel.errors import ArgumentError, NotOnManifoldError
 from geoduel.manifolds.spd import SPD
 from geoduel.problems import Karcher, Quadratic, Rayleigh
 from geoduel.problems.karcher import random_spd
+from geoduel.problems.karcher_mean import karcher_mean, largest_curvature, whiten
 
 EPS = np.finfo(float).eps
 METHODS = ["newton", "richardson"]

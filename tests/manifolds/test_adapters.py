@@ -25,7 +25,7 @@ from geoduel.manifolds.rotations import Rotations
 from geoduel.manifolds.spd import SPD
 from geoduel.manifolds.sphere import Sphere
 from geoduel.optimize import minimize
-from geoduel.oracle import from_objective
+from geoduel.oracles import from_objective
 
 
 def pymanopt_manifold(name, *arguments, **options):

@@ -9,7 +9,7 @@ import pytest
 import scipy.linalg
 from scipy.spatial.transform import Rotation
 
-from geoduel import _arrays
+from geoduel._numerics import arrays as _arrays
 from geoduel.errors import ArgumentError, CutLocusError, NotOnManifoldError, NotTangentError
 from geoduel.manifolds.rotations import Rotations
 

@@ -10,8 +10,9 @@ import pytest
 from scipy.integrate import solve_ivp
 from scipy.linalg import eigvalsh, expm, logm, solve_continuous_lyapunov, sqrtm
 
-from geoduel import _arrays, _linalg
-from geoduel._symmetric import sym, unpack
+from geoduel._numerics import arrays as _arrays
+from geoduel._numerics import linalg as _linalg
+from geoduel._numerics.symmetric import sym, unpack
 from geoduel.errors import ArgumentError, NotOnManifoldError, NotTangentError
 from geoduel.manifolds.spd import SPD
 

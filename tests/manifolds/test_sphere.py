@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import geoduel as gd
-from geoduel import _arrays
+from geoduel._numerics import arrays as _arrays
 from geoduel.errors import ArgumentError, CutLocusError, NotOnManifoldError, NotTangentError
 
 SPHERE = gd.Sphere(4)

@@ -5,7 +5,7 @@ import pytest
 
 import geoduel as gd
 from geoduel import theory
-from geoduel.direction import estimate
+from geoduel.methods.paper.direction import estimate
 
 DRAWS = 100_000
 

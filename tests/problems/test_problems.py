@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from geoduel.errors import ArgumentError, NotOnManifoldError
-from geoduel.oracle import answers
+from geoduel.oracles import answers
 from geoduel.problems import Karcher, Leveling, Quadratic, Rayleigh, Rosenbrock
 from geoduel.problems.karcher import random_spd
 

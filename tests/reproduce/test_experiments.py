@@ -9,10 +9,10 @@ import pytest
 from geoduel import theory
 from geoduel.manifolds import SPD, Hyperbolic, Rotations
 from geoduel.reproduce import EXPERIMENTS, Plan
-from geoduel.reproduce.constrained import paper_batch
 from geoduel.reproduce.convergence import DEFAULT, Curve, paces, summary
-from geoduel.reproduce.lemmas import mean_direction, triangles, wrong_signs
-from geoduel.reproduce.rates import STUDIES, fit
+from geoduel.reproduce.experiments.constrained import paper_batch
+from geoduel.reproduce.experiments.lemmas import mean_direction, triangles, wrong_signs
+from geoduel.reproduce.experiments.rates import STUDIES, fit
 
 PUBLISHED = {
     ("rayleigh", "RDNGD constant"): {"iterations": 50_000, "radius": 1e-8},

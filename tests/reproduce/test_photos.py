@@ -7,7 +7,7 @@ import pytest
 
 from geoduel.errors import ArgumentError
 from geoduel.reproduce.experiment import Outcome, Plan
-from geoduel.reproduce.horizon import CLOSE, HORIZON, enough, level
+from geoduel.reproduce.experiments.horizon import CLOSE, HORIZON, enough, level
 from geoduel.reproduce.photos import line_tilt, read_photos, seascapes
 from geoduel.reproduce.report import Pictures
 
@@ -156,7 +156,7 @@ def test_all_natural_photos_are_levelled(shared):
 
 def test_the_section_shows_every_picture(monkeypatch):
     monkeypatch.setattr("geoduel.reproduce.photos.SEASCAPES", (9.17, 62.0))
-    monkeypatch.setattr("geoduel.reproduce.horizon._figure", lambda found: None)
+    monkeypatch.setattr("geoduel.reproduce.experiments.horizon._figure", lambda found: None)
     tasks = HORIZON.tasks(Plan())
     outcomes = [Outcome("horizon", t, HORIZON.run(t.settings)) for t in tasks]
     section = HORIZON.section(Plan(), outcomes[::-1])  # in whatever order they finish

@@ -15,7 +15,7 @@ import pytest
 
 import geoduel as gd
 from geoduel import errors
-from geoduel.algorithms.base import QuestionMethod
+from geoduel.methods.people.questions import QuestionMethod
 
 
 class NudgeState(NamedTuple):
@@ -90,7 +90,7 @@ def north(person):
 def url(tmp_path, monkeypatch) -> str:
     """An SQLite file of its own, which need not survive a power cut."""
     pytest.importorskip("sqlalchemy", reason="studies in a database need the extra web")
-    monkeypatch.setattr("geoduel.study.sql.DURABLE", "OFF")
+    monkeypatch.setattr("geoduel.study.storage.sql.DURABLE", "OFF")
     return f"sqlite:///{tmp_path / 'duels.db'}"
 
 

@@ -11,7 +11,7 @@ import pytest
 
 import geoduel as gd
 from geoduel import errors
-from geoduel.algorithms.duel_newton import NewtonState
+from geoduel.methods.descent.duel_newton import NewtonState
 from geoduel.study.codec import (
     NotStorableError,
     decode_settings,
@@ -71,7 +71,7 @@ def test_settings_come_back(part):
 
 def test_every_class_has_settings():
     """None of the package's geometries, sets and methods is forgotten above."""
-    from geoduel.algorithms import METHODS
+    from geoduel.methods.named import METHODS
     from geoduel.study.codec import _types
 
     tested = {type(p) for p in PARTS}

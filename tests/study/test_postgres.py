@@ -19,7 +19,9 @@ import pytest
 import geoduel as gd
 from geoduel import errors
 
-sql = pytest.importorskip("geoduel.study.sql", reason="studies in a database need the extra web")
+sql = pytest.importorskip(
+    "geoduel.study.storage.sql", reason="studies in a database need the extra web"
+)
 pytest.importorskip("psycopg", reason="PostgreSQL needs the package psycopg")
 
 SPHERE = gd.Sphere(3)

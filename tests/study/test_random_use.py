@@ -9,7 +9,7 @@ import pytest
 
 import geoduel as gd
 from geoduel import errors
-from geoduel.study import MemoryStorage
+from geoduel.study.storage import MemoryStorage
 
 SPHERE = gd.Sphere(3)
 CAP = gd.Ball(SPHERE, np.array([0.0, 0.6, 0.8]), 0.5)

@@ -12,7 +12,7 @@ import pytest
 
 import geoduel as gd
 from geoduel import errors
-from geoduel.algorithms import METHODS as METHODS_BY_NAME
+from geoduel.methods.named import METHODS as METHODS_BY_NAME
 from geoduel.study import study as module
 
 LOGS = Path(__file__).parent / "logs"

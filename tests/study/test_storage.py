@@ -18,7 +18,9 @@ import geoduel as gd
 from geoduel import errors
 from geoduel.study import storage
 
-sql = pytest.importorskip("geoduel.study.sql", reason="studies in a database need the extra web")
+sql = pytest.importorskip(
+    "geoduel.study.storage.sql", reason="studies in a database need the extra web"
+)
 
 SPHERE = gd.Sphere(3)
 

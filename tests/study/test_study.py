@@ -12,7 +12,8 @@ import pytest
 
 import geoduel as gd
 from geoduel import errors
-from geoduel.study import MemoryStorage, holders
+from geoduel.study import holders
+from geoduel.study.storage import MemoryStorage
 
 SPHERE = gd.Sphere(3)
 
@@ -527,7 +528,7 @@ def test_auto_is_for_people():
 def test_without_sqlalchemy(monkeypatch):
     """Studies in memory need no extra; a database names it."""
     monkeypatch.setitem(sys.modules, "sqlalchemy", None)
-    monkeypatch.delitem(sys.modules, "geoduel.study.sql", raising=False)
+    monkeypatch.delitem(sys.modules, "geoduel.study.storage.sql", raising=False)
     study = newton()
     study.tell(study.ask(), "a")
     with pytest.raises(errors.MissingExtraError, match=r"geoduel\[web\]"):

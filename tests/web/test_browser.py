@@ -19,9 +19,9 @@ import numpy as np
 import pytest
 
 import geoduel as gd
+from geoduel.level import Leveller
 from geoduel.pictures import largest_rectangle, open_photo, seascape
-from geoduel.web import Board, Content, Turned, create_app
-from geoduel.web.leveller import Leveller
+from geoduel.web import Board, Content, DuelWidget, Turned, create_app
 
 playwright = pytest.importorskip(
     "playwright.sync_api", reason="Playwright is not installed (extra test)"
@@ -363,7 +363,7 @@ def test_the_widget_in_a_page_that_is_not_ours(page):
     pytest.importorskip("anywidget", reason="anywidget is not installed")
     study = gd.create_study(PLANE, x0=np.eye(2), rng=0)
     picture = Content(_png(), "image/png")
-    widget = study.widget(lambda r: Turned(picture, float(PLANE.to_angle(r)), (60, 40)))
+    widget = DuelWidget(study, lambda r: Turned(picture, float(PLANE.to_angle(r)), (60, 40)))
 
     def hear(message):
         sent = []

@@ -12,6 +12,7 @@ pytest.importorskip("PIL", reason="Pillow is not installed (extra web)")
 
 import geoduel as gd
 from geoduel.pictures import seascape
+from geoduel.web import DuelWidget
 
 
 @pytest.fixture
@@ -29,7 +30,7 @@ def exchange(widget, action, **body):
 
 
 def test_answers_go_straight_to_the_study(study):
-    widget = study.widget(lambda r: seascape(0, 0.0, (30, 20)), question="Which?")
+    widget = DuelWidget(study, lambda r: seascape(0, 0.0, (30, 20)), question="Which?")
     assert widget.question == "Which?"
     message = exchange(widget, "ask")
     question = message["reply"]
@@ -51,7 +52,7 @@ def test_answers_go_straight_to_the_study(study):
 
 
 def test_errors_reach_the_page(study):
-    widget = study.widget()
+    widget = DuelWidget(study)
     message = exchange(widget, "tell", id=99, answer="left")
     assert message["status"] == 422
     assert "99" in message["error"]
@@ -60,6 +61,6 @@ def test_errors_reach_the_page(study):
 def test_one_script_serves_page_and_notebook(study):
     from geoduel.web.pages import static
 
-    widget = study.widget()
+    widget = DuelWidget(study)
     assert widget._esm.startswith(static("duel.js").decode())
     assert "export default" in widget._esm

@@ -5,9 +5,9 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Any
 
-from .._arrays import Array, expand, namespace
-from .._record import RECORDS
-from ..optimize import History, Result
+from .._numerics.arrays import Array, expand, namespace
+from .._support.progress import RECORDS
+from ..result import History, Result
 
 if TYPE_CHECKING:
     from ..problems.base import Problem

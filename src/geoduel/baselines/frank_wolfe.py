@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .._arrays import Array
-from .._check import nonnegative, positive_int
-from ..domains import Domain
+from .._numerics.arrays import Array
+from .._support.check import nonnegative, positive_int
+from ..domains.base import Domain
 from ..errors import ArgumentError
-from ..optimize import Result
+from ..result import Result
 from ._record import Record
 
 if TYPE_CHECKING:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .._arrays import Array, eps
-from .._check import nonnegative, positive, positive_int
-from ..optimize import Result
+from .._numerics.arrays import Array, eps
+from .._support.check import nonnegative, positive, positive_int
+from ..result import Result
 from ._record import Record
 
 if TYPE_CHECKING:

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .._arrays import Array, device, expand, namespace
-from .._check import as_generator, positive, positive_int
-from ..optimize import Result
+from .._numerics.arrays import Array, device, expand, namespace
+from .._support.check import as_generator, positive, positive_int
+from ..result import Result
 from ._record import Record
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._arrays import Array, cos_sinc, dot, eps, namespace, safe_sqrt
+from .._numerics.arrays import Array, cos_sinc, dot, eps, namespace, safe_sqrt
 from ._frames import flat, frobenius, identity
 
 __all__ = [

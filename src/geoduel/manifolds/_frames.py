@@ -12,8 +12,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from .._arrays import Array, dot, eps, in_blocks, namespace, normal, safe_sqrt
-from .._linalg import Polynomials, expm1, halvings, identity, matmul, plus_product, svd
+from .._numerics.arrays import Array, dot, eps, in_blocks, namespace, normal, safe_sqrt
+from .._numerics.linalg import Polynomials, expm1, halvings, identity, matmul, plus_product, svd
 from ..errors import NotOnManifoldError
 from .base import Manifold
 

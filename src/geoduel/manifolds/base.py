@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from .._arrays import Array, dot, eps, expand, namespace, normal, safe_sqrt
+from .._numerics.arrays import Array, dot, eps, expand, namespace, normal, safe_sqrt
 from ..errors import ArgumentError, CutLocusError, NotOnManifoldError, NotTangentError
 
 __all__ = ["Manifold"]

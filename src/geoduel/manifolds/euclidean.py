@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .._arrays import Array, expand, namespace, normal
-from .._check import positive_shape
+from .._numerics.arrays import Array, expand, namespace, normal
+from .._support.check import positive_shape
 from .base import Manifold
 
 __all__ = ["Euclidean"]

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .._arrays import Array, at_zero, eps, expand, namespace, normal, safe_sqrt
-from .._check import positive_int
-from .._linalg import svd
+from .._numerics.arrays import Array, at_zero, eps, expand, namespace, normal, safe_sqrt
+from .._numerics.linalg import svd
+from .._support.check import positive_int
 from ..errors import ArgumentError
 from ._frames import (
     FrameManifold,

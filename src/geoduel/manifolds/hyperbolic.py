@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .._arrays import (
+from .._numerics.arrays import (
     Array,
     at_zero,
     combine,
@@ -21,7 +21,7 @@ from .._arrays import (
     surely,
     where,
 )
-from .._check import positive_int
+from .._support.check import positive_int
 from ..errors import ArgumentError, NotOnManifoldError
 from .base import Manifold
 

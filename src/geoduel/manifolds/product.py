@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from .._arrays import Array, expand, namespace, safe_sqrt
-from .._check import positive, positive_int
+from .._numerics.arrays import Array, expand, namespace, safe_sqrt
+from .._support.check import positive, positive_int
 from ..errors import ArgumentError
 from .base import Manifold
 

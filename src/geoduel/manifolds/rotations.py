@@ -10,9 +10,19 @@ from typing import Any
 
 import numpy as np
 
-from .._arrays import Array, cos_sinc, device, eps, expand, in_blocks, namespace, normal, safe_sqrt
-from .._check import positive_int
-from .._linalg import eigh, expm1, identity, matmul, stop, svd, svdvals
+from .._numerics.arrays import (
+    Array,
+    cos_sinc,
+    device,
+    eps,
+    expand,
+    in_blocks,
+    namespace,
+    normal,
+    safe_sqrt,
+)
+from .._numerics.linalg import eigh, expm1, identity, matmul, stop, svd, svdvals
+from .._support.check import positive_int
 from ..errors import ArgumentError, NotOnManifoldError
 from ._frames import flat, frobenius, largest, renew
 from .base import Manifold

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .._arrays import (
+from .._numerics.arrays import (
     Array,
     arc_over_sin,
     at_zero,
@@ -19,7 +19,7 @@ from .._arrays import (
     normal,
     safe_sqrt,
 )
-from .._check import positive_int
+from .._support.check import positive_int
 from ..errors import NotOnManifoldError
 from .base import Manifold
 from .sphere import Sphere

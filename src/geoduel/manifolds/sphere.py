@@ -9,7 +9,7 @@ from functools import partial
 
 import numpy as np
 
-from .._arrays import (
+from .._numerics.arrays import (
     BLOCK,
     Array,
     arc_over_sin,
@@ -28,7 +28,7 @@ from .._arrays import (
     vectors,
     where,
 )
-from .._check import positive_shape
+from .._support.check import positive_shape
 from ..errors import ArgumentError, NotOnManifoldError
 from .base import Manifold
 

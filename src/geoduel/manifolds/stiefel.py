@@ -10,15 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from .._arrays import (
-    Array,
-    at_zero,
-    expand,
-    namespace,
-    normal,
-    safe_sqrt,
-)
-from .._check import one_of, positive_int
+from .._numerics.arrays import Array, at_zero, expand, namespace, normal, safe_sqrt
+from .._support.check import one_of, positive_int
 from ..errors import ArgumentError, CutLocusError
 from ._endpoint import average, combine, coordinates, linearize, shortest, skew, solve, tolerance
 from ._frames import (

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .._arrays import Array, dot, expand, namespace, normal, safe_sqrt
-from .._check import positive_int
+from .._numerics.arrays import Array, dot, expand, namespace, normal, safe_sqrt
+from .._support.check import positive_int
 from ..errors import NotOnManifoldError
 from .base import Manifold
 

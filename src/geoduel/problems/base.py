@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from .._arrays import Array, device, namespace
-from ..domains import Domain
+from .._numerics.arrays import Array, device, namespace
+from ..domains.base import Domain
 from ..manifolds.base import Manifold
-from ..oracle import Oracle, from_objective
+from ..oracles.base import Oracle
+from ..oracles.objective import from_objective
 
 __all__ = ["Constant", "Problem"]
 

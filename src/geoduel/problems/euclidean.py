@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from .._arrays import Array, namespace
-from .._check import as_generator, positive_int, real
+from .._numerics.arrays import Array, namespace
+from .._support.check import as_generator, positive_int, real
 from ..errors import ArgumentError
 from ..manifolds.euclidean import Euclidean
 from .base import Constant, Problem

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from .._arrays import Array, expand, namespace
-from .._check import one_of, real
+from .._numerics.arrays import Array, expand, namespace
+from .._support.check import one_of, real
 from ..manifolds.rotations import Rotations
 from .base import Constant, Problem
 

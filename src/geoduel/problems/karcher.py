@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from .._arrays import Array, namespace
-from .._check import as_generator, one_of, positive_int, real
-from .._linalg import cholesky
-from ..baselines.karcher_mean import karcher_mean, largest_curvature, whiten
+from .._numerics.arrays import Array, namespace
+from .._numerics.linalg import cholesky
+from .._support.check import as_generator, one_of, positive_int, real
 from ..errors import ArgumentError
-from ..manifolds.spd import SPD
+from ..manifolds.spd.spd import SPD
 from .base import Constant, Problem
+from .karcher_mean import karcher_mean, largest_curvature, whiten
 
 __all__ = ["Karcher", "random_spd"]
 
@@ -119,7 +119,7 @@ class Karcher(Problem):
 
     def domain(self) -> Any:
         """The interval from the harmonic to the arithmetic mean, which holds the optimum."""
-        from ..domains import SPDInterval
+        from ..domains.spd_interval import SPDInterval
 
         return SPDInterval(self.harmonic_mean, self.arithmetic_mean)
 
@@ -129,7 +129,7 @@ class Karcher(Problem):
 
     @property
     def optimum(self) -> np.ndarray:
-        """The Karcher mean, by `geoduel.baselines.karcher_mean`."""
+        """The Karcher mean, by `geoduel.problems.karcher_mean.karcher_mean`."""
         return self._optimum
 
     @cached_property

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from .._arrays import Array, blas, expand, namespace
-from .._check import as_generator, positive_int
+from .._numerics.arrays import Array, blas, expand, namespace
+from .._support.check import as_generator, positive_int
 from ..errors import ArgumentError
 from ..manifolds.sphere import Sphere
 from .base import Constant, Problem

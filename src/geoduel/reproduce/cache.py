@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 from pathlib import Path
 from typing import Any
 
+from .._support.files import write_whole
 from .._version import __version__
 
 __all__ = ["Cache", "key"]
@@ -73,6 +73,4 @@ class Cache:
     def save(self, name: str, record: dict[str, Any]) -> None:
         """Store a record, whole or not at all."""
         self.folder.mkdir(parents=True, exist_ok=True)
-        part = self.folder / f".{name}.{os.getpid()}.part"
-        part.write_text(json.dumps(record), encoding="utf-8")
-        part.replace(self.folder / f"{name}.json")
+        write_whole(self.folder / f"{name}.json", json.dumps(record))

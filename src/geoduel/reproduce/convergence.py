@@ -6,17 +6,33 @@ import time
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from itertools import cycle
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from ..domains import Domain
+from ..domains.base import Domain
 from ..errors import TiesWarning
-from ..optimize import Result, minimize
+from ..optimize import minimize
+from ..plotting import COLOURS, band, panels
+from ..result import Result
 from .experiment import Experiment, Outcome, Plan, Task
 from .report import Claim, Figure, Pace, Section, Table, number, quantity
 
-__all__ = ["DEFAULT", "Convergence", "Curve", "Line", "duelled", "paces", "summary", "valued"]
+if TYPE_CHECKING:
+    import matplotlib.figure
+
+__all__ = [
+    "DEFAULT",
+    "Convergence",
+    "Curve",
+    "Line",
+    "convergence_figure",
+    "duelled",
+    "paces",
+    "summary",
+    "valued",
+]
 
 RECORDS = 400
 DEFAULT = "default method"
@@ -220,8 +236,6 @@ class Convergence(Experiment):
         )
 
     def _figures(self, found: Sequence[Curve]) -> list[Figure]:
-        from ..plotting import convergence_figure
-
         sizes = dict.fromkeys(c.size for c in found)
         titles = {size: f"{self.size_name} = {size}" for size in sizes}
         seeds = max(len(c.records) for c in found)
@@ -362,3 +376,63 @@ def paces(experiment: Convergence, found: Sequence[Curve]) -> list[Pace]:
             )
         )
     return made
+
+
+def convergence_figure(
+    curves: Sequence[Curve], titles: dict[int, str], hues: dict[str, int]
+) -> matplotlib.figure.Figure:
+    """Draw the gap f - f* against iterations, duels and CPU time, one row a size.
+
+    Parameters
+    ----------
+    curves : sequence of Curve
+        Of one experiment.
+    titles : dict
+        Title of a row by size.
+    hues : dict
+        Number of the colour by method; methods that are not named get the colours left.
+
+    Returns
+    -------
+    matplotlib Figure
+        With the median and the quartiles over seeds.
+
+    Raises
+    ------
+    MissingExtraError
+        If matplotlib is not installed.
+    """
+    labels = list(dict.fromkeys(c.label for c in curves))
+    free = [i for i in range(len(COLOURS)) if i not in {hues.get(name) for name in labels}]
+    others = [name for name in labels if name not in hues]
+    hues = {**hues, **dict(zip(others, cycle(free or [0]), strict=False))}
+    shown: dict[str, Callable[[Any], None]] = {
+        "iteration": lambda axis: axis.set_xlabel("iterations"),
+        "duels": lambda axis: axis.set(xlabel="duels (dashed: evaluations)", xscale="log"),
+        "seconds": lambda axis: axis.set(xlabel="CPU time in seconds", xscale="log"),
+    }
+    with panels(len(titles), 3) as (figure, axes):
+        for (size, title), row in zip(titles.items(), axes, strict=True):
+            group = [c for c in curves if c.size == size]
+            for axis, (column, name) in zip(row, shown.items(), strict=True):
+                for c in group:
+                    _curve(axis, c, column, COLOURS[hues[c.label]])
+                axis.set_yscale("log")
+                name(axis)
+            row[0].set(ylabel="f(x) − f*", title=title)
+        handles, names = axes[0, 0].get_legend_handles_labels()
+        figure.legend(handles, names, loc="outside upper left", ncols=len(names))
+    return figure
+
+
+def _curve(axis: Any, c: Curve, column: str, colour: str) -> None:
+    start = np.array([[r["start"]] for r in c.records])
+    # A gap is known to about 15 digits of the start's; below that it would be rounding, or zero.
+    gaps = np.maximum(c.column("gap"), 1e-15 * start)
+    x = np.median(c.column(column), axis=0)
+    keep = x > 0 if column != "iteration" else x >= 0
+    style = "-" if c.sees == "duels" else "--"
+    band(axis, x[keep], gaps[:, keep], colour=colour, label=c.label, style=style)
+    planned = c.settings.get("iterations")
+    if x[keep].size and (planned is None or c.records[0]["iteration"][-1] < planned):
+        axis.plot(x[keep][-1], np.median(gaps[:, -1]), "o", color=colour, markersize=4)

@@ -96,7 +96,7 @@ def seascapes() -> list[Photo]:
 
 def jpeg(image: Image, longest: int) -> bytes:
     """A small JPEG whose longer side has at most ``longest`` pixels."""
-    from ..pictures import shrink
+    from ..pictures.files import shrink
 
     stream = io.BytesIO()
     shrink(image, longest).convert("RGB").save(stream, "JPEG", quality=80)
@@ -122,7 +122,7 @@ class _Opener:
     path: Path
 
     def __call__(self) -> Image:
-        from ..pictures import open_photo
+        from ..pictures.files import open_photo
 
         return open_photo(self.path)
 
@@ -138,7 +138,7 @@ class _Painter:
 
 @cache
 def _painted(seed: int, degrees: float) -> Image:
-    from ..pictures import seascape
+    from ..pictures.seascape import seascape
 
     return seascape(seed, tilt=math.radians(degrees), size=(600, 400))
 

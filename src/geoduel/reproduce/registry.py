@@ -1,15 +1,15 @@
 """All experiments, in the order of the report."""
 
-from .amplification import AMPLIFICATION
-from .attack import ATTACK
-from .constrained import CONSTRAINED, CONSTRAINED_UNIFORM
-from .errata import ERRATA
 from .experiment import Experiment
-from .horizon import HORIZON
-from .karcher import KARCHER, KARCHER_TOOLBOX, KARCHER_UNIFORM
-from .lemmas import LEMMAS
-from .rates import RATES
-from .rayleigh import RAYLEIGH
+from .experiments.amplification import AMPLIFICATION
+from .experiments.attack import ATTACK
+from .experiments.constrained import CONSTRAINED, CONSTRAINED_UNIFORM
+from .experiments.errata import ERRATA
+from .experiments.horizon import HORIZON
+from .experiments.karcher import KARCHER, KARCHER_TOOLBOX, KARCHER_UNIFORM
+from .experiments.lemmas import LEMMAS
+from .experiments.rates import RATES
+from .experiments.rayleigh import RAYLEIGH
 
 __all__ = ["EXPERIMENTS"]
 

@@ -9,7 +9,8 @@ that stays alive.
 from .create import create_study, delete_study, import_study, load_study, study_names
 from .raters import Rater
 from .records import Duel, Progress
-from .storage import MemoryStorage, Storage
+from .storage.base import Storage
+from .storage.memory import MemoryStorage
 from .study import Study
 
 __all__ = [

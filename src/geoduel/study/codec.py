@@ -45,10 +45,10 @@ class NotStorableError(GeoduelError, TypeError):
 @cache
 def _types() -> dict[str, type]:
     """The package's classes that may stand in settings, by name."""
-    from .. import algorithms, domains, schedules
+    from .. import domains, methods, schedules
     from .. import manifolds as geometries
 
-    found: dict[str, type] = {kind.__name__: kind for kind in algorithms.METHODS.values()}
+    found: dict[str, type] = {kind.__name__: kind for kind in methods.METHODS.values()}
     for module in (geometries, domains, schedules):
         for name in module.__all__:
             thing = getattr(module, name)

@@ -12,22 +12,23 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .. import algorithms
-from .._check import positive, positive_int, real
+from .._support.check import positive, positive_int, real
 from .._version import __version__
-from ..algorithms import METHODS, Method
-from ..algorithms.base import QuestionMethod
 from ..errors import ArgumentError, DuplicateStudyError, ReplayError
 from ..manifolds.base import Manifold
-from ..optimize import _method
+from ..methods import Method, for_people
+from ..methods.named import METHODS, named
+from ..methods.people.questions import QuestionMethod
 from .codec import encode_settings
 from .log import EMPTY, Row, chain
-from .parts import describe, method_version
-from .storage import MemoryStorage, Storage, as_storage
+from .settings import describe, method_version
+from .storage.base import Storage
+from .storage.memory import MemoryStorage
+from .storage.place import as_storage
 from .study import FORMAT, Study
 
 if TYPE_CHECKING:
-    from ..domains import Domain
+    from ..domains.base import Domain
 
 __all__ = ["create_study", "delete_study", "import_study", "load_study", "study_names"]
 
@@ -127,13 +128,13 @@ def create_study(
     if study_name is not None and not (isinstance(study_name, str) and study_name.strip()):
         raise ArgumentError(f"study_name must be a text that is not blank, got {study_name!r}")
     chosen: Any = _chosen(manifold, method, domain, budget, options)
-    for_people = isinstance(chosen, QuestionMethod)
-    if positive_int(votes, "votes") > 1 and for_people:
+    asks_people = isinstance(chosen, QuestionMethod)
+    if positive_int(votes, "votes") > 1 and asks_people:
         raise ArgumentError(
             f"votes={votes} is for methods that believe an answer; {_name(chosen)!r} learns from "
             "each answer and weighs raters itself"
         )
-    share = (REPEATS if for_people else 0.0) if repeats is None else real(repeats, "repeats")
+    share = (REPEATS if asks_people else 0.0) if repeats is None else real(repeats, "repeats")
     if not 0 <= share < 1:
         raise ArgumentError(f"repeats must be a share in [0, 1), got {repeats!r}")
     settings = {
@@ -327,10 +328,9 @@ def _chosen(
     options: dict[str, Any],
 ) -> Method:
     """The method as an instance; "auto" means people."""
-    for_people = getattr(algorithms, "for_people", None)
-    if method != "auto" or for_people is None:
-        return _method(method, domain, options)
-    chosen = for_people(manifold, budget)
+    if method != "auto":
+        return named(method, domain, options)
+    chosen: Any = for_people(manifold, budget)
     names = [f.name for f in fields(chosen) if f.init and f.repr]
     for name in options:
         if name not in names:

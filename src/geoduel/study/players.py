@@ -19,13 +19,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._arrays import Array
-from ..algorithms import Method
-from ..algorithms.base import QuestionMethod
+from .._numerics.arrays import Array
+from ..domains.feasibility import feasible_first
 from ..errors import ArgumentError, ReplayError
 from ..manifolds.base import Manifold
-from ..optimize import _start
-from ..oracle import feasible_first
+from ..methods import Method
+from ..methods.named import start_point
+from ..methods.people.questions import QuestionMethod
 from .log import Book, Entry, Given
 from .raters import MOST
 
@@ -97,7 +97,7 @@ class Player(ABC):
     def __post_init__(self) -> None:
         self.rng = np.random.default_rng(self.seed)
         domain = getattr(self.method, "domain", None)
-        x0 = _start(self.manifold, self.x0, domain, self.rng)
+        x0 = start_point(self.manifold, self.x0, domain, self.rng)
         self.dtype = x0.dtype
         self.method, self.iterations = self.method.plan(
             self.manifold, x0, iterations=self.iterations, budget=self.budget

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import os
 import platform
 import secrets
 import threading
@@ -16,11 +15,10 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
 
-from .._arrays import Array
-from .._check import one_of, positive, positive_int
+from .._numerics.arrays import Array
+from .._support.check import one_of, positive, positive_int
+from .._support.files import write_whole
 from .._version import __version__
-from ..algorithms import Method
-from ..algorithms.base import QuestionMethod
 from ..errors import (
     AlreadyAnsweredError,
     ArgumentError,
@@ -30,19 +28,20 @@ from ..errors import (
     StudyFinishedError,
 )
 from ..manifolds.base import Manifold
-from ..oracle import Oracle, answers
+from ..methods import Method
+from ..methods.people.questions import QuestionMethod
+from ..oracles.base import Oracle, answers
 from . import holders
 from .codec import NotStorableError, check_json, decode_settings, decode_state, encode_state
 from .forecast import answers_left
 from .log import EMPTY, WORDS, Book, Entry, Event, Row, chain, event_line
-from .parts import check_version, part
 from .players import Checkpoint, Player, Question, player
 from .records import Duel, Progress
-from .storage import Log, Storage
+from .settings import check_version, part
+from .storage.base import Log, Storage
 
 if TYPE_CHECKING:
-    from ..domains import Domain
-    from ..web.widget import DuelWidget
+    from ..domains.base import Domain
 
 __all__ = ["FORMAT", "Study"]
 
@@ -177,7 +176,7 @@ class Study:
         ----------
         n : int
             Most questions to return; they can be answered in any order. Fewer, if no more are
-            useful at once: see `geoduel.algorithms.base.QuestionMethod.open_at_once`.
+            useful at once: see `geoduel.methods.base.QuestionMethod.open_at_once`.
         rater : str, optional
             Who will answer. Named raters are told apart in `progress`.
 
@@ -599,25 +598,6 @@ class Study:
         """End `optimize` after the present duel; for callbacks and other threads."""
         self._stopped = True
 
-    def widget(self, render: Callable[[Any], Any] | None = None, **options: Any) -> DuelWidget:
-        """Return the duel page as a widget for notebooks.
-
-        Parameters
-        ----------
-        render : callable, optional
-            ``render(point)`` returns what a pane shows, see `geoduel.web.content`.
-        **options
-            Arguments of `geoduel.web.Board`, such as ``question``.
-
-        Raises
-        ------
-        MissingExtraError
-            If anywidget is not installed.
-        """
-        from ..web.widget import DuelWidget
-
-        return DuelWidget(self, render, **options)
-
     # -- export ----------------------------------------------------------------------------------
 
     def export(self, path: str | Path | None = None) -> str:
@@ -639,7 +619,10 @@ class Study:
         lines = [event_line(head), *(row.line for row in rows), event_line(tail)]
         text = "\n".join(lines) + "\n"
         if path is not None:
-            _write_whole(Path(path), text)
+            try:
+                write_whole(Path(path), text)
+            except OSError as error:
+                raise StorageError(f"path {str(path)!r} cannot be written: {error}") from error
         return text
 
     # -- the log ---------------------------------------------------------------------------------
@@ -779,17 +762,3 @@ def _rater(rater: object) -> str | None:
     if rater is None or (isinstance(rater, str) and rater.strip()):
         return rater
     raise ArgumentError(f"rater must be a name, or None for nobody in particular; got {rater!r}")
-
-
-def _write_whole(path: Path, text: str) -> None:
-    """Write a file that is never seen half written."""
-    draft = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
-    try:
-        with draft.open("w", encoding="ascii") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        draft.replace(path)
-    except OSError as error:
-        draft.unlink(missing_ok=True)
-        raise StorageError(f"path {str(path)!r} cannot be written: {error}") from error

@@ -1,33 +1,22 @@
 """The duel page: anyone can answer, in any browser. Needs the extra ``web``.
 
-`serve` shows a study, `level` levels photos, `dashboard` shows the studies of a storage. What they
+`serve` shows a study, `dashboard` shows the studies of a storage. What they
 serve is a FastAPI application, made by `create_app` from boards (`Board`): a study, how to
 show its points, and what to ask.
 """
 
 from typing import TYPE_CHECKING
 
-from .._lazy import loader
+from .._support.lazy import lazy
 
 if TYPE_CHECKING:
     from .app import create_app
     from .board import Board
-    from .leveller import level
     from .panes import Content, Turned, content
     from .server import dashboard, serve
     from .widget import DuelWidget
 
-__getattr__ = loader(
-    __name__,
-    {
-        "app": ("create_app",),
-        "board": ("Board",),
-        "panes": ("Content", "Turned", "content"),
-        "leveller": ("level",),
-        "server": ("dashboard", "serve"),
-        "widget": ("DuelWidget",),
-    },
-)
+__getattr__ = lazy(__name__, __file__)
 
 __all__ = [
     "Board",
@@ -37,6 +26,5 @@ __all__ = [
     "content",
     "create_app",
     "dashboard",
-    "level",
     "serve",
 ]

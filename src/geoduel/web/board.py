@@ -15,13 +15,8 @@ from collections import OrderedDict
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from .._check import positive
-from ..errors import (
-    AlreadyAnsweredError,
-    ArgumentError,
-    NothingToAskError,
-    StudyFinishedError,
-)
+from .._support.check import positive
+from ..errors import AlreadyAnsweredError, ArgumentError, NothingToAskError, StudyFinishedError
 from ..manifolds import Rotations, Sphere, Torus
 from .panes import Content, Turned, content, plain
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from .._check import real
+from .._support.check import real
 from ..errors import ArgumentError
 
 __all__ = ["Content", "Turned", "content", "plain"]
@@ -190,7 +190,7 @@ def _sniff(start: bytes) -> str:
 
 
 def _picture(image: Any) -> Content:
-    from ..pictures import shrink
+    from ..pictures.files import shrink
 
     small, file = shrink(image, 1600), io.BytesIO()
     # Small pictures are often drawings, which JPEG would blur; so are all with transparency.

@@ -73,7 +73,8 @@ class DuelWidget(anywidget.AnyWidget):
     Examples
     --------
     >>> import geoduel as gd
-    >>> widget = gd.create_study(gd.Rotations(2), rng=0).widget(lambda r: f"{r[0, 0]:.2f}")
+    >>> from geoduel.web import DuelWidget
+    >>> widget = DuelWidget(gd.create_study(gd.Rotations(2), rng=0), lambda r: f"{r[0, 0]:.2f}")
     >>> widget.board.ask("you")["state"]
     'question'
     """

@@ -1,0 +1,1 @@
+"""Arrays, matrices and series, for NumPy and other array packages."""

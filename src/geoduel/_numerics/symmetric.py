@@ -1,0 +1,408 @@
+"""Functions of symmetric matrices, and their derivatives.
+
+Automatic differentiation of an eigendecomposition divides by the gaps between eigenvalues and is
+NaN where two agree: at the identity, at zero vectors. A function f of a symmetric matrix is smooth
+there all the same. Its derivative is exact in the eigenbasis (Daleckii and Krein),
+
+    D f(S)[V] = Q (f[λᵢ, λⱼ] ∘ Qᵀ V Q) Qᵀ,      f[a, b] = (f(a) - f(b)) / (a - b),
+
+and these divided differences are formed here without cancellation, equal eigenvalues included.
+
+Source: Bhatia, Matrix Analysis (1997), section V.3; Higham, Functions of Matrices (2008), 3.2.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from .arrays import Array, device, dot, eps, expand, namespace
+from .linalg import congruence, eigh, eigh_positive, expm1, expm1_pair, matmul, stop, tracked
+
+__all__ = [
+    "ExpLog",
+    "attach",
+    "exp_difference",
+    "exp_differences",
+    "exponential",
+    "exponentials",
+    "hadamard",
+    "norm",
+    "pack",
+    "spectral",
+    "sym",
+    "unpack",
+]
+
+
+def sym(a: Array) -> Array:
+    """Symmetric part; symmetric to the last bit, since addition commutes."""
+    if type(a) is np.ndarray:
+        if a.ndim == 2:
+            return 0.5 * (a + a.T.copy())  # of a small matrix in two thirds of the time of a + a.T
+        return np.ascontiguousarray(0.5 * (a + a.mT))  # results do not stay in `lanes`
+    return 0.5 * (a + a.mT)
+
+
+def pack(s: Array) -> Array:
+    """Coordinates of symmetric matrices in the orthonormal basis of the Frobenius product.
+
+    Row by row below the diagonal; entries off the diagonal count √2. Shape ``(..., n (n+1) / 2)``.
+    """
+    xp, n = namespace(s), s.shape[-1]
+    place, _, weight = _layout(n, xp, s.dtype, device(s))
+    return xp.take(xp.reshape(s, (*s.shape[:-2], n * n)), place, axis=-1) * weight
+
+
+def unpack(c: Array, n: int) -> Array:
+    """Symmetric matrices with the coordinates ``c``; the inverse of `pack`."""
+    xp = namespace(c)
+    _, index, weight = _layout(n, xp, c.dtype, device(c))
+    return xp.reshape(xp.take(c / weight, index, axis=-1), (*c.shape[:-1], n, n))
+
+
+@cache
+def _layout(n: int, xp: Any, dtype: Any, where: Any) -> tuple[Array, Array, Array]:
+    """Place of each coordinate in the matrix, coordinate of each entry, weights."""
+    rows, columns = np.tril_indices(n)
+    index = np.zeros((n, n), dtype=np.int64)
+    index[rows, columns] = index[columns, rows] = np.arange(rows.size)
+    weight = np.where(rows == columns, 1.0, math.sqrt(2))
+    return (
+        xp.asarray(rows * n + columns, device=where),
+        xp.asarray(index.ravel(), device=where),
+        xp.asarray(weight, dtype=dtype, device=where),
+    )
+
+
+# -- derivatives -----------------------------------------------------------------------------------
+
+
+def attach(
+    value: Array, inputs: tuple[Array, ...], adjoint: Callable[[Array], tuple[Array, ...]]
+) -> Array:
+    """Give ``value`` its derivative where torch asks for gradients; otherwise return it as it is.
+
+    Parameters
+    ----------
+    value : array
+        Computed from the numbers of ``inputs`` alone (`stop`).
+    inputs : tuple of arrays
+        What the value depends on.
+    adjoint : callable
+        Maps the gradient with respect to the value to those with respect to the inputs. It is not
+        differentiated itself: second derivatives raise `NotImplementedError`.
+    """
+    return _attached().apply(value, adjoint, *inputs) if tracked(*inputs) else value
+
+
+@cache
+def _attached() -> Any:
+    import torch
+
+    class Attached(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, value: Any, adjoint: Any, *inputs: Any) -> Any:
+            ctx.adjoint = adjoint
+            ctx.save_for_backward(*inputs)
+            return value.view_as(value)
+
+        @staticmethod
+        def backward(ctx: Any, *grad_outputs: Any) -> Any:
+            inputs = ctx.saved_tensors
+            grads = zip(ctx.adjoint(*map(stop, grad_outputs)), inputs, strict=True)
+            fit = (g.sum_to_size(a.shape) for g, a in grads)
+            return None, None, *(Final.apply(g, *grad_outputs, *inputs) for g in fit)
+
+    class Final(torch.autograd.Function):
+        """A gradient that depends on inputs in a way not worked out: refused rather than wrong."""
+
+        @staticmethod
+        def forward(ctx: Any, value: Any, *inputs: Any) -> Any:
+            return value.view_as(value)
+
+        @staticmethod
+        def backward(ctx: Any, *grad_outputs: Any) -> Any:
+            raise NotImplementedError("second derivatives of this function are not implemented")
+
+    return Attached
+
+
+def hadamard(vectors: Array, weights: Array, v: Array) -> Array:
+    """Q (weights ∘ Qᵀ V Q) Qᵀ: multiply the entries that V has in the eigenbasis Q."""
+    return sym(congruence(vectors, weights * congruence(vectors.mT, v)))
+
+
+def exp_difference(a: Array, b: Array) -> Array:
+    """Divided difference of exp, (e^a - e^b) / (a - b), right for equal and for close numbers.
+
+    Its reciprocal is the divided difference of log at e^a and e^b.
+    """
+    xp = namespace(a)
+    gap = abs(a - b)
+    same = gap == 0
+    quotient = -xp.expm1(-gap) / xp.where(same, xp.ones_like(gap), gap)
+    return xp.exp(xp.maximum(a, b)) * xp.where(same, xp.ones_like(gap), quotient)
+
+
+def exp_differences(a: Array) -> Array:
+    """Divided differences of exp at all pairs of the last axis, shape ``(..., n, n)``."""
+    return exp_difference(a[..., :, None], a[..., None, :])
+
+
+def _exp_second_differences(a: Array) -> Array:
+    """Second divided differences of exp at all triples, shape ``(..., n, n, n)``."""
+    xp = namespace(a)
+    i, j, k = a[..., :, None, None], a[..., None, :, None], a[..., None, None, :]
+    triples = xp.sort(xp.stack(xp.broadcast_arrays(i, j, k)), axis=0)
+    low, middle, high = triples[0, ...], triples[1, ...], triples[2, ...]
+    gap = high - low
+    # The quotient loses eps / gap, half the second derivative in the middle is off by gap².
+    close = gap < eps(a) ** (1 / 3)
+    rise = exp_difference(high, middle) - exp_difference(middle, low)
+    centre = xp.exp((low + middle + high) / 3) / 2
+    return xp.where(close, centre, rise / xp.where(close, xp.ones_like(gap), gap))
+
+
+class ExpLog:
+    """A symmetric matrix S and X = e^S from one eigendecomposition, with both derivatives.
+
+    Attributes
+    ----------
+    log : array of shape (..., n, n)
+        S.
+    values, vectors : arrays of shape (..., n) and (..., n, n)
+        Eigenvalues and eigenvectors of S; X has the same vectors.
+
+    Examples
+    --------
+    >>> pair = ExpLog.of_point(np.diag([1.0, np.e]))
+    >>> pair.log
+    array([[0., 0.],
+           [0., 1.]])
+    >>> pair.dlog(np.diag([3.0, 0.0]))  # derivative of the logarithm, d log t = dt / t
+    array([[3., 0.],
+           [0., 0.]])
+    """
+
+    def __init__(self, log: Array, values: Array, vectors: Array) -> None:
+        self.log, self.values, self.vectors = log, values, vectors
+
+    @classmethod
+    def of_point(cls, x: Array) -> ExpLog:
+        """From a positive definite matrix X; raises `NotOnManifoldError` if it is not one."""
+        values, vectors = eigh_positive(stop(x))
+        values = namespace(x).log(values)
+        log = attach(
+            spectral(vectors, values),
+            (x,),
+            lambda g: (hadamard(vectors, 1 / exp_differences(values), g),),
+        )
+        return cls(log, values, vectors)
+
+    @classmethod
+    def of_log(cls, s: Array) -> ExpLog:
+        """From a symmetric matrix S."""
+        return cls(s, *eigh(stop(s)))
+
+    def point(self) -> Array:
+        """X = e^S."""
+        value = spectral(self.vectors, namespace(self.values).exp(self.values))
+        return attach(value, (self.log,), lambda g: (self.dexp(g),))
+
+    def dexp(self, h: Array) -> Array:
+        """Derivative of exp at S in the direction h, a tangent vector at X."""
+        q, weights = self.vectors, exp_differences(self.values)
+        value = hadamard(q, weights, stop(h))
+        return attach(
+            value,
+            (self.log, h),
+            lambda g: (self._second(stop(h), sym(g)), hadamard(q, weights, g)),
+        )
+
+    def dlog(self, v: Array) -> Array:
+        """Derivative of log at X in the direction v; undoes `dexp`."""
+        q, weights = self.vectors, 1 / exp_differences(self.values)
+        value = hadamard(q, weights, stop(v))
+
+        def adjoint(g: Array) -> tuple[Array, Array]:
+            back = hadamard(q, weights, g)
+            return -self._second(value, back), back
+
+        return attach(value, (self.log, v), adjoint)
+
+    def _second(self, u: Array, v: Array) -> Array:
+        """Second derivative of exp at S in the directions u and v."""
+        q = self.vectors
+        u, v = q.mT @ u @ q, q.mT @ v @ q
+        pairs = u[..., :, None, :] * v[..., None, :, :] + v[..., :, None, :] * u[..., None, :, :]
+        total = namespace(u).sum(_exp_second_differences(self.values) * pairs, axis=-1)
+        return sym(q @ total @ q.mT)
+
+
+def spectral(vectors: Array, values: Array) -> Array:
+    """Q diag(values) Qᵀ."""
+    return sym(matmul(vectors * values[..., None, :], vectors.mT))
+
+
+# -- the exponential along a line ------------------------------------------------------------------
+
+
+def exponential(
+    w: Array,
+    left: Array,
+    product: Array,
+    right: Array | None = None,
+    spectrum: tuple[Array, Array] | None = None,
+) -> Callable[[float | Array], Array]:
+    """Return ``t -> left e^{tW} right`` for symmetric W, sharing the work over t.
+
+    Where tW is small it is ``product + left (e^{tW} - I) right``, exact at t = 0 and with every
+    digit of a short step; where tW is large that sum would cancel.
+
+    Parameters
+    ----------
+    w, left, right : arrays of shape (..., n, n)
+        ``right`` is the transpose of ``left`` if not given, and results then are symmetric to the
+        last bit.
+    product : array of shape (..., n, n)
+        ``left right``, known to the last bit.
+    spectrum : tuple of arrays, optional
+        Eigenvalues, in order, and eigenvectors of W, where they are known.
+    """
+    flow = None
+
+    def at(t: float | Array) -> Array:
+        nonlocal flow
+        if right is None and isinstance(t, float) and _plain(w):
+            return _of_one(t * w, left, product, pair=False)[0]
+        flow = flow or _Flow(w, spectrum)
+        return _sandwich(*flow(t), left, product, right)
+
+    return at
+
+
+def exponentials(w: Array, left: Array, product: Array, pair: bool) -> Sequence[Array]:
+    """``left e^W leftᵀ``, and for a pair ``left e^-W leftᵀ``, as `exponential` has them."""
+    if _plain(w):
+        return _of_one(w, left, product, pair)
+    flow = _Flow(w)
+    if not pair:
+        ends = [flow(1.0)]
+    elif flow.size <= _SMALL:
+        ends = [(True, e) for e in expm1_pair(w, flow.size)]
+    else:
+        ends = [flow(1.0), flow(-1.0)]
+    return [_sandwich(*end, left, product) for end in ends]
+
+
+def _plain(w: Array) -> bool:
+    return type(w) is np.ndarray and w.ndim == 2
+
+
+def _of_one(w: np.ndarray, left: np.ndarray, product: np.ndarray, pair: bool) -> list[np.ndarray]:
+    """`exponentials` of single matrices.
+
+    But for short steps they are R Rᵀ with R = left e^{±W/2}, which BLAS makes symmetric.
+    """
+    size = norm(w)
+    short = size <= _SHORT
+    if len(w) <= _TINY or not size <= _SMALL:
+        values, vectors = eigh(w)
+        left = left.dot(vectors)
+        if short:
+            changes = [np.expm1(values), np.expm1(-values)] if pair else [np.expm1(values)]
+            return [product + sym((left * e).dot(left.T)) for e in changes]
+        e = np.exp(0.5 * values)
+        roots = [left * e, left / e] if pair else [left * e]
+        return [r.dot(r.T) for r in roots]
+    if not short:
+        size *= 0.5
+    changes = expm1_pair(w, size, not short) if pair else [expm1(w, size, 1, not short)]
+    if short:
+        return [product + sym(congruence(left, e)) for e in changes]
+    right = left.T  # in memory as NumPy has it, where the factor is as LAPACK has it
+    roots = [right + e.dot(right) for e in changes]
+    return [r.T.dot(r) for r in roots]
+
+
+def _sandwich(
+    near: Array | bool, e: Array, left: Array, product: Array, right: Array | None = None
+) -> Array:
+    moved = matmul(matmul(left, e), left.mT if right is None else right)
+    if right is None:
+        moved = sym(moved)
+    if isinstance(near, bool):
+        return product + moved if near else moved
+    return near * product + moved
+
+
+class _Flow:
+    """``t -> e^{tW} - I`` for symmetric W, which is e^{tW} itself where that is far from I.
+
+    Returned is whether I was taken off, one number for all or one for each matrix, and the rest.
+
+    Small tW take matrix products alone: for stacks several times quicker than a diagonalisation,
+    and differentiable as they are.
+    """
+
+    def __init__(self, w: Array, spectrum: tuple[Array, Array] | None = None) -> None:
+        self.w, self.spectrum = w, spectrum
+        self.size = math.inf if spectrum else norm(w)
+
+    def __call__(self, t: float | Array) -> tuple[Array | bool, Array]:
+        if isinstance(t, float):
+            size = abs(t) * self.size
+            if size <= _SMALL:
+                return True, expm1(self.w if t == 1.0 else t * self.w, size, 1)
+        elif (size := _peak(t) * self.size) <= _SMALL:
+            return True, expm1(expand(t, 2) * self.w, size, 1)
+        values, vectors = self.spectrum = self.spectrum or eigh(stop(self.w))
+        if values.ndim == 1 and isinstance(t, float):
+            a = t * values
+            near = bool(max(-a[0], a[-1], a[0], -a[-1]) <= 1)
+            xp = namespace(a)
+            e = xp.expm1(a) if near else xp.exp(a)
+        else:
+            a = expand(stop(t), 1) * values
+            near, e = _small_or_whole(a)
+        value = matmul(vectors * e[..., None, :], vectors.mT)
+        if not tracked(self.w):
+            return near, value
+        return near, attach(
+            value,
+            (expand(t, 2) * self.w,),
+            lambda g: (hadamard(vectors, exp_differences(a), g),),
+        )
+
+
+_SMALL = 2.0  # norm up to which I + (e^{tW} - I) loses little
+_SHORT = 0.25  # norm from which on I + (e^{tW} - I) has no digits more than e^{tW}, but for two
+_TINY = 5  # size of single matrices that are diagonalised in less time than the powers take
+
+
+def norm(w: Array) -> float:
+    """The largest Frobenius norm in a stack."""
+    if type(w) is np.ndarray and w.ndim == 2:
+        flat = w.ravel()
+        return math.sqrt(flat.dot(flat))
+    flat = namespace(w).reshape(stop(w), (*w.shape[:-2], w.shape[-1] ** 2))
+    return math.sqrt(_peak(dot(flat, flat)))
+
+
+def _peak(a: Array) -> float:
+    """The largest size of a number in an array, 0 of none."""
+    if isinstance(a, float | int):
+        return abs(a)
+    return float(namespace(a).max(abs(stop(a)))) if math.prod(a.shape) else 0.0
+
+
+def _small_or_whole(a: Array) -> tuple[Array, Array]:
+    """1 and e^a - 1 for rows of numbers in [-1, 1], else 0 and e^a."""
+    xp = namespace(a)
+    near = xp.max(abs(a), axis=-1, keepdims=True) <= 1
+    return xp.astype(near, a.dtype)[..., None], xp.where(near, xp.expm1(a), xp.exp(a))

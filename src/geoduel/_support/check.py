@@ -1,0 +1,76 @@
+"""Checks of numbers, words and seeds; errors name the argument, its value, what was expected."""
+
+from __future__ import annotations
+
+import math
+import operator
+from numbers import Real
+
+import numpy as np
+
+from ..errors import ArgumentError
+
+__all__ = [
+    "as_generator",
+    "nonnegative",
+    "one_of",
+    "positive",
+    "positive_int",
+    "positive_shape",
+    "real",
+]
+
+
+def real(value: object, name: str) -> float:
+    """Return ``value`` as a finite float, or raise an error that names it."""
+    if not isinstance(value, Real) or isinstance(value, bool) or not math.isfinite(value):
+        raise ArgumentError(f"{name} must be a finite number, got {value!r}")
+    return float(value)
+
+
+def positive(value: object, name: str) -> float:
+    """Return ``value`` as a finite float > 0, or raise an error that names it."""
+    if (number := real(value, name)) <= 0:
+        raise ArgumentError(f"{name} must be > 0, got {value!r}")
+    return number
+
+
+def nonnegative(value: object, name: str) -> float:
+    """Return ``value`` as a finite float >= 0, or raise an error that names it."""
+    if (number := real(value, name)) < 0:
+        raise ArgumentError(f"{name} must be >= 0, got {value!r}")
+    return number
+
+
+def one_of(value: str, name: str, choices: tuple[str, ...]) -> str:
+    """Return ``value`` if it is one of the words, or raise an error that lists them."""
+    if value not in choices:
+        raise ArgumentError(f"{name} must be one of {', '.join(map(repr, choices))}, got {value!r}")
+    return value
+
+
+def positive_int(value: object, name: str, least: int = 1) -> int:
+    """Return ``value`` as an int, or raise an error that names it."""
+    try:
+        number = operator.index(value)  # type: ignore[arg-type]
+    except TypeError:
+        number = None
+    if number is None or isinstance(value, bool) or number < least:
+        raise ArgumentError(f"{name} must be an integer >= {least}, got {value!r}")
+    return number
+
+
+def positive_shape(shape: tuple[object, ...], owner: str) -> tuple[int, ...]:
+    """Return the shape as ints; at least one axis, each at least 1."""
+    if not shape:
+        raise ArgumentError(f"{owner} needs the shape of a point, e.g. {owner}(3); got no argument")
+    return tuple(positive_int(n, f"{owner} shape[{i}]") for i, n in enumerate(shape))
+
+
+def as_generator(rng: object) -> np.random.Generator:
+    """Return the generator, or a new one from a seed; None seeds from the operating system."""
+    if isinstance(rng, np.random.Generator):
+        return rng
+    if rng is None or (isinstance(rng, int | np.integer) and rng >= 0):
+        return np.random.default_rng(rng)
+    raise ArgumentError(f"rng must be an int >= 0, a numpy.random.Generator or None, got {rng!r}")

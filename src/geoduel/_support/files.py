@@ -1,0 +1,76 @@
+"""Files that are written whole or not at all."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import BinaryIO
+
+__all__ = ["write_whole"]
+
+
+def write_whole(
+    path: Path, content: str | bytes | Callable[[BinaryIO], object], *, overwrite: bool = True
+) -> None:
+    """Write a file that nobody ever sees half written, and of which nothing stays on failure.
+
+    Parameters
+    ----------
+    path : Path
+        The file, in a folder that exists.
+    content : str, bytes or callable
+        What to write, text as UTF-8; or ``content(file)`` writes it.
+    overwrite : bool
+        Replace a file of this name.
+
+    Raises
+    ------
+    FileExistsError
+        If the file exists and ``overwrite`` is False.
+    OSError
+        If it cannot be written.
+
+    Examples
+    --------
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_whole(Path(folder) / "note.txt", "kept")
+    ...     (Path(folder) / "note.txt").read_text()
+    'kept'
+    """
+    if not overwrite and path.exists():
+        raise FileExistsError(f"{path} exists")
+    handle, part = tempfile.mkstemp(prefix=f".{path.stem[:80]}-", suffix=".part", dir=path.parent)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            if callable(content):
+                content(file)
+            else:
+                file.write(content.encode() if isinstance(content, str) else content)
+            file.flush()
+            os.fsync(file.fileno())
+        os.chmod(part, 0o666 & ~_umask())  # a temporary file is private; this one is not
+        _publish(part, path, overwrite)
+    finally:
+        Path(part).unlink(missing_ok=True)
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+def _publish(name: str, path: Path, overwrite: bool) -> None:
+    """Give a finished temporary file its name, without replacing another unasked."""
+    if overwrite:
+        os.replace(name, path)
+        return
+    try:
+        os.link(name, path)  # fails if the name is taken, in one step
+    except FileExistsError:
+        raise FileExistsError(f"{path} exists") from None
+    except OSError:  # a file system without links
+        with path.open("xb"):
+            os.replace(name, path)

@@ -1,0 +1,101 @@
+"""Module paths of version 0.1 that have moved: they work for one more release, with a warning."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from collections.abc import Sequence
+from importlib import import_module
+from importlib.abc import Loader, MetaPathFinder
+from importlib.machinery import ModuleSpec
+from types import ModuleType
+from typing import Any
+
+__all__ = ["MOVED", "forward_old_modules", "moved_names"]
+
+_PAPER = dict.fromkeys(("rdngd", "rrdngd", "rdfw"), "paper")
+_DESCENT = dict.fromkeys(
+    ("block", "duel_csa", "duel_newton", "face", "first_step", "noise"), "descent"
+)
+_PEOPLE = dict.fromkeys(("bisection", "chart", "ideal_point", "observer", "perception"), "people")
+_ATTACK = ("adapters", "command", "data", "figures", "methods", "networks", "threat")
+
+MOVED: dict[str, tuple[str, ...]] = {
+    "algorithms": ("methods",),
+    "algorithms.asking": ("methods.people.questions",),
+    "algorithms.auto": ("methods.auto",),
+    "algorithms.base": ("methods.base", "methods.people.questions"),
+    "algorithms.frame": ("methods.frame",),
+    "algorithms.human": ("methods.people.choice",),
+    **{
+        f"algorithms.{name}": (f"methods.{family}.{name}",)
+        for name, family in (_PAPER | _DESCENT | _PEOPLE).items()
+    },
+    "baselines.karcher_mean": ("problems.karcher_mean",),
+    "direction": ("methods.paper.direction",),
+    "oracle": ("oracles", "oracles.wrappers", "domains"),
+    "problems.attack": ("attack",),
+    "problems.attack.core": ("attack.run", "attack.result", "attack.arguments"),
+    "problems.attack.oracles": ("attack.judge", "attack.remote"),
+    "problems.attack.shapes": ("attack.priors",),
+    **{f"problems.attack.{name}": (f"attack.{name}",) for name in _ATTACK},
+    "study.parts": ("study.settings",),
+    "study.people": ("oracles.people",),
+    "study.sql": ("study.storage.sql",),
+    "web.leveller": ("level",),
+}
+"""Old module, relative to the package, and the modules that hold its names now."""
+
+NAMES = {
+    "plotting.convergence_figure": "reproduce.convergence",
+    "theory.draw_iterate": "schedules",
+    "theory.iterate_probabilities": "schedules",
+    "web.level": "level",
+}
+"""Names that left a module which is still there, and where they live now."""
+
+_ROOT = __name__.split(".")[0]
+
+
+def forward_old_modules() -> None:
+    """Let ``import geoduel.algorithms.rdngd`` and its like find what has moved."""
+    if not any(isinstance(finder, _Finder) for finder in sys.meta_path):
+        sys.meta_path.insert(0, _Finder())  # an old folder may have been left behind, empty
+
+
+def moved_names(module: str) -> Any:
+    """``__getattr__`` of a module for the names that have left it."""
+
+    def find(name: str) -> Any:
+        home = NAMES.get(f"{module.removeprefix(_ROOT + '.')}.{name}")
+        if home is None:
+            raise AttributeError(f"module {module!r} has no attribute {name!r}")
+        _warn(f"{module}.{name}", f"{_ROOT}.{home}.{name}", stacklevel=4)
+        return getattr(import_module(f"{_ROOT}.{home}"), name)
+
+    return find
+
+
+class _Finder(MetaPathFinder, Loader):
+    """Finds old modules, as modules that pass names on."""
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        if fullname.removeprefix(_ROOT + ".") not in MOVED:
+            return None
+        return ModuleSpec(fullname, self, is_package=True)
+
+    def exec_module(self, module: ModuleType) -> None:
+        old = module.__name__
+        homes = [f"{_ROOT}.{home}" for home in MOVED[old.removeprefix(_ROOT + ".")]]
+        _warn(old, " and ".join(homes), stacklevel=3)
+        for home in reversed(homes):
+            new = import_module(home)
+            names = [n for n in getattr(new, "__all__", vars(new)) if not n.startswith("__")]
+            vars(module).update({name: getattr(new, name) for name in names})
+
+
+def _warn(old: str, new: str, stacklevel: int) -> None:
+    words = f"{old} has moved to {new}; the old name goes with the next release"
+    warnings.warn(words, DeprecationWarning, stacklevel=stacklevel)

@@ -1,0 +1,54 @@
+"""Comparison-only attacks on image classifiers: the paper's second application. Needs torch."""
+
+from typing import TYPE_CHECKING
+
+from .._support.lazy import lazy
+
+if TYPE_CHECKING:
+    from .adapters import to_art, to_foolbox
+    from .data import Pictures, cifar10, digits, image_folder, load_pictures
+    from .judge import Judge
+    from .methods import METHODS, ZORGD, Averaging, Climb, Evolution
+    from .networks import load_weights, save_weights, small_cnn, train, vgg11_bn
+    from .priors import Directions, ShapedSphere, prior
+    from .remote import Remote
+    from .result import AttackHistory, AttackProgress, AttackResult
+    from .run import attack
+    from .threat import Threat, resolved_radius
+
+__getattr__ = lazy(__name__, __file__)
+
+__all__ = [
+    "METHODS",
+    "ZORGD",
+    "AttackHistory",
+    "AttackProgress",
+    "AttackResult",
+    "Averaging",
+    "Climb",
+    "Directions",
+    "Evolution",
+    "Judge",
+    "Pictures",
+    "Remote",
+    "ShapedSphere",
+    "Threat",
+    "attack",
+    "cifar10",
+    "digits",
+    "image_folder",
+    "load_pictures",
+    "load_weights",
+    "prior",
+    "resolved_radius",
+    "save_weights",
+    "small_cnn",
+    "to_art",
+    "to_foolbox",
+    "train",
+    "vgg11_bn",
+]
+
+
+def __dir__() -> list[str]:
+    return __all__

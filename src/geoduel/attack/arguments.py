@@ -1,0 +1,119 @@
+"""Checks of the arguments of an attack."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import replace
+from typing import Any
+
+from .._support.check import positive
+from ..errors import ArgumentError, RadiusWarning
+from ..manifolds import Sphere
+from ._torch import torch
+from .judge import Judge
+from .methods import METHODS
+from .priors import Directions, ShapedSphere, prior
+from .threat import Threat, resolved_radius
+
+__all__ = [
+    "AS_PUBLISHED",
+    "as_number",
+    "check_images",
+    "check_labels",
+    "check_radii",
+    "resolved_method",
+    "sphere_of",
+]
+
+
+AS_PUBLISHED = ("rdngd-released", "rdngd-paper")
+
+
+def as_number(dtype: torch.dtype) -> torch.dtype:
+    """Dtype of points and scores: half-precision images have perturbations in float32."""
+    return torch.float64 if dtype == torch.float64 else torch.float32
+
+
+def check_images(images: Any, clip: Any) -> None:
+    """Raise unless the images are a batch of pixels within ``clip``."""
+    if not isinstance(images, torch.Tensor) or not images.is_floating_point():
+        kind = getattr(images, "dtype", type(images).__name__)
+        raise ArgumentError(f"images must be a torch tensor of floating-point numbers, got {kind}")
+    if images.ndim != 4 or not images.numel():
+        raise ArgumentError(
+            f"images has shape {tuple(images.shape)}, expected (n, channels, height, width), n >= 1"
+        )
+    if len(clip) != 2 or not clip[0] < clip[1]:
+        raise ArgumentError(f"clip must be (least, largest) pixel, got {clip!r}")
+    low, high = float(images.min()), float(images.max())
+    if not (clip[0] <= low and high <= clip[1]):  # also where there is a NaN
+        raise ArgumentError(
+            f"images has pixels from {low:.4g} to {high:.4g}, expected them within clip={clip!r}"
+        )
+
+
+def check_radii(images: torch.Tensor, eps: float, radius: Any) -> torch.Tensor:
+    """Radii of the spheres, one an image."""
+    number = as_number(images.dtype)
+    if radius is None:
+        size = torch.linalg.vector_norm(images.to(number).flatten(1), dim=1)
+        if not bool((size > 0).all()):
+            black = int(torch.nonzero(size == 0)[0, 0])
+            raise ArgumentError(
+                f"images[{black}] is zero everywhere, so eps * |x| is no radius: give radius="
+            )
+        return positive(eps, "eps") * size
+    if not isinstance(radius, torch.Tensor):
+        return images.new_full((len(images),), positive(radius, "radius"), dtype=number)
+    if radius.shape != images.shape[:1] or not bool(((radius > 0) & radius.isfinite()).all()):
+        raise ArgumentError(
+            f"radius must be one number > 0 an image, got shape {tuple(radius.shape)}: {radius}"
+        )
+    return radius.to(images.device, number)
+
+
+def check_labels(value: Any, name: str, images: torch.Tensor) -> torch.Tensor:
+    """Labels as integers, one an image."""
+    found = torch.as_tensor(value, device=images.device)
+    if found.is_floating_point() or found.shape not in ((), images.shape[:1]):
+        raise ArgumentError(
+            f"{name} must be class numbers of shape ({len(images)},), got {found.dtype} of shape "
+            f"{tuple(found.shape)}"
+        )
+    if int(found.min()) < 0:
+        raise ArgumentError(f"{name} must be class numbers >= 0, got {int(found.min())}")
+    return found.to(torch.int64).expand(len(images)).clone()
+
+
+def sphere_of(threat: Threat, directions: str | Directions, q: int) -> Sphere:
+    """The sphere whose points are perturbations, with directions of a kind if wanted."""
+    images, (low, high) = threat.x, threat.clip
+    if isinstance(directions, str):
+        found = prior(directions, (images.to(as_number(images.dtype)) - low) / (high - low), q)
+        return Sphere(*images.shape[1:]) if found is None else ShapedSphere(found)
+    if not isinstance(directions, Directions) or directions.shape != tuple(images.shape[1:]):
+        raise ArgumentError(
+            f"directions must be a name or Directions for images of shape "
+            f"{tuple(images.shape[1:])}, got {directions!r:.80}"
+        )
+    return ShapedSphere(directions)
+
+
+def resolved_method(method: Any, name: str, threat: Threat, judge: Judge | None) -> Any:
+    """The method with probes that the images' dtype resolves."""
+    if name in AS_PUBLISHED:
+        return method
+    dtype = threat.x.dtype if judge is None or judge.dtype is None else judge.dtype
+    least = resolved_radius(threat, dtype)
+    for probe in ("radius", "smoothing"):
+        wanted = getattr(method, probe, None)
+        if wanted is not None and wanted < least:
+            if name not in METHODS and name != "auto":  # those by name leave it to us
+                warnings.warn(
+                    f"{probe}={wanted:g} is below what images in {dtype} resolve; {least:.2g} is "
+                    "taken",
+                    RadiusWarning,
+                    stacklevel=4,
+                )
+            method = replace(method, **{probe: least})
+    return method

@@ -1,0 +1,303 @@
+"""The command ``geoduel attack``: attack some images by several methods, and show what came out."""
+
+from __future__ import annotations
+
+import sys
+from copy import deepcopy
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import numpy as np
+import typer
+
+from ..errors import ArgumentError
+
+if TYPE_CHECKING:
+    from .data import Pictures
+    from .result import AttackResult
+
+__all__ = ["attack_app", "prepared"]
+
+attack_app = typer.Typer(help="Fool an image classifier by comparisons alone.")
+
+TRAINED = "digits"
+"""Data with a network of its own, trained on the spot in seconds."""
+
+
+def prepared(
+    data: str,
+    weights: str | Path | None,
+    n: int,
+    among: tuple[int, int] | None = None,
+    seed: int = 0,
+) -> tuple[Any, Pictures]:
+    """A network, and ``n`` pictures that it classifies right.
+
+    They are taken in a random order, since files are often sorted by class.
+
+    Parameters
+    ----------
+    data : str
+        "digits", "cifar10", or a path; see `geoduel.attack.load_pictures`.
+    weights : str or Path, optional
+        Safetensors file of a VGG-11; by default the one ``.safetensors`` in the data's folder. The
+        digits need none: a small network learns them first, seeded.
+    n : int
+        Most pictures.
+    among : tuple of int, optional
+        Numbers of the first picture to choose from and of the one after the last; by default all.
+    seed : int
+        Of the order, and of the network for digits.
+
+    Returns
+    -------
+    network : torch.nn.Module
+        In eval mode.
+    pictures : Pictures
+        Labels -1 (unknown) are replaced by the network's answers.
+    """
+    from .data import load_pictures
+
+    pictures = load_pictures(data)
+    network = _network(data, weights, pictures, seed)
+    from ._torch import torch
+
+    numbers = range(len(pictures)) if among is None else range(len(pictures))[slice(*among)]
+    order = torch.as_tensor(np.random.default_rng(seed).permutation(numbers))
+    chosen, labels = [], pictures.labels.clone()
+    with torch.no_grad():
+        for part in order.split(100):
+            answer = network(pictures.images[part]).argmax(1)
+            labels[part] = torch.where(labels[part] < 0, answer, labels[part])
+            chosen += part[answer == labels[part]].tolist()
+            if len(chosen) >= n:
+                break
+    if not chosen:
+        raise ArgumentError(
+            f"data {data}: the network classifies none of the {len(numbers)} images right"
+        )
+    from .data import Pictures
+
+    return network, Pictures(pictures.images, labels, pictures.classes).take(chosen[:n])
+
+
+def _network(data: str, weights: str | Path | None, pictures: Pictures, seed: int) -> Any:
+    from .networks import load_weights, vgg11_bn
+
+    if data == TRAINED and weights is None:
+        return deepcopy(_digits_network(seed))
+    if weights is None:
+        found = sorted(Path(data).glob("*.safetensors")) if Path(data).is_dir() else []
+        if len(found) != 1:
+            raise ArgumentError(
+                f"--weights: give the network's safetensors file ({len(found)} found in {data}); "
+                "geoduel attack train makes one"
+            )
+        weights = found[0]
+    if pictures.images.shape[1:] != (3, 32, 32):
+        raise ArgumentError(
+            f"data {data}: images of shape {tuple(pictures.images.shape[1:])}, expected "
+            "(3, 32, 32) for VGG-11"
+        )
+    return load_weights(vgg11_bn(max(10, len(pictures.classes))), weights)
+
+
+@cache
+def _digits_network(seed: int) -> Any:
+    from ._torch import torch
+    from .data import digits
+    from .networks import small_cnn, train
+
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        network = small_cnn()
+    return train(network, digits("train"), epochs=12, batch_size=64, augment=False, seed=seed)
+
+
+# -- the command -----------------------------------------------------------------------------------
+
+METHODS = ("auto", "rdngd", "evolution", "zo-rgd", "rgd", "pgd")
+STEPS = 50  # of the methods that see gradients
+DIGITS_EPS = 0.3  # a digit is mostly black and its network sturdy: at 0.05 nothing fools it
+
+
+@attack_app.callback(invoke_without_command=True)
+def attack_command(
+    context: typer.Context,
+    data: Annotated[
+        str, typer.Option(help="digits, cifar10 (in data/), a folder or an .npz file.")
+    ] = TRAINED,
+    weights: Annotated[
+        Path | None, typer.Option(help="Safetensors file of the network, a VGG-11.")
+    ] = None,
+    n: Annotated[int, typer.Option(min=1, help="Images that the network classifies right.")] = 100,
+    methods: Annotated[
+        str, typer.Option(help="Methods, separated by commas.", show_default=True)
+    ] = ",".join(METHODS),
+    budget: Annotated[int, typer.Option(min=1, help="Comparisons an image.")] = 300,
+    eps: Annotated[
+        float | None,
+        typer.Option(help="Radius over the image's norm; by default 0.05, for digits 0.3."),
+    ] = None,
+    oracle: Annotated[str, typer.Option(help="What is compared: margin or loss.")] = "margin",
+    directions: Annotated[
+        str | None, typer.Option(help="natural, low-frequency or all; by default the method's.")
+    ] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Seed.")] = 0,
+    device: Annotated[
+        str | None, typer.Option(help="cpu or cuda; by default what there is.")
+    ] = None,
+    out: Annotated[
+        Path, typer.Option(help="Folder for the table, the figure, the pictures.")
+    ] = Path("attack"),
+) -> None:
+    """Attack images by several methods: a table, the progress against queries, the pictures."""
+    if context.invoked_subcommand is not None:
+        return
+    from ..plotting import require, save
+    from .data import Pictures
+    from .figures import picture_grid, progress_figure, table
+    from .methods import named
+    from .run import attack
+
+    names = [m.strip() for m in methods.split(",") if m.strip()]
+    kinds = {m: getattr(named(m)[0], "sees", "comparisons") for m in names}
+    if not names:
+        raise ArgumentError(f"--methods must name at least one method, got {methods!r}")
+    require()
+    out.mkdir(parents=True, exist_ok=True)
+    home = _device(device)
+    network, pictures = prepared(data, weights, n, seed=seed)
+    network.to(home)
+    pictures = Pictures(pictures.images.to(home), pictures.labels.to(home), pictures.classes)
+    if eps is None:
+        eps = DIGITS_EPS if data == TRAINED else 0.05
+    # At equal forward passes: a comparison is two.
+    limits = {"comparisons": budget, "scores": 2 * budget, "gradients": min(STEPS, budget)}
+    results: dict[str, AttackResult] = {}
+    for name in names:
+        results[name] = attack(
+            network,
+            pictures.images,
+            pictures.labels,
+            eps=eps,
+            method=name,
+            budget=limits[kinds[name]],
+            oracle=oracle,  # type: ignore[arg-type]
+            directions=directions,
+            rng=seed,
+            progress=sys.stderr.isatty(),
+        )
+        if results[name].stop_reason == "interrupted":
+            break
+    rows = table(results)
+    _print(rows)
+    files = [*save(progress_figure(results, oracle), out / "progress")]
+    files += save(picture_grid(pictures, results, network), out / "pictures")
+    for path in (*files, *_write(rows, results, out, {"data": data, "n": n, "seed": seed})):
+        print(path)
+    if any(r.stop_reason == "interrupted" for r in results.values()):
+        raise KeyboardInterrupt  # now that what there is has been written
+
+
+@attack_app.command("train")
+def train_command(
+    data: Annotated[str, typer.Option(help="cifar10 (in data/), or a folder with CIFAR-10.")],
+    out: Annotated[Path, typer.Option(help="File for the weights.")] = Path("vgg11.safetensors"),
+    epochs: Annotated[int, typer.Option(min=1, help="Passes over the pictures.")] = 45,
+    batch_size: Annotated[int, typer.Option(min=1, help="Pictures a step.")] = 128,
+    learning_rate: Annotated[float, typer.Option(help="Largest of the cycle.")] = 0.1,
+    seed: Annotated[int, typer.Option(min=0, help="Seed.")] = 0,
+    device: Annotated[
+        str | None, typer.Option(help="cpu or cuda; by default what there is.")
+    ] = None,
+) -> None:
+    """Train a VGG-11 on CIFAR-10 and write its weights."""
+    from ._torch import torch
+    from .data import load_pictures
+    from .networks import save_weights, train, vgg11_bn
+
+    pictures = load_pictures(data, "train")
+    if pictures.images.shape[1:] != (3, 32, 32):
+        raise ArgumentError(
+            f"data {data}: images of shape {tuple(pictures.images.shape[1:])}, expected (3, 32, 32)"
+        )
+    torch.manual_seed(seed)
+    network = vgg11_bn(max(10, len(pictures.classes)))
+    train(
+        network,
+        pictures,
+        epochs=epochs,
+        batch_size=batch_size,
+        learning_rate=learning_rate,
+        seed=seed,
+        device=_device(device),
+        callback=lambda epoch, loss: print(f"epoch {epoch + 1} of {epochs}: loss {loss:.4f}"),
+    )
+    print(save_weights(network, out))
+    try:
+        test = load_pictures(data, "test")
+    except ArgumentError:
+        return
+    home = next(network.parameters()).device
+    with torch.no_grad():
+        parts = zip(test.images.split(500), test.labels.split(500), strict=True)
+        right = sum(int((network(x.to(home)).argmax(1).cpu() == y).sum()) for x, y in parts)
+    print(f"{right / len(test):.1%} of {len(test)} test pictures")
+
+
+def _device(name: str | None) -> str:
+    from ._torch import torch
+
+    if name is None:
+        return "cuda" if torch.cuda.is_available() else "cpu"
+    try:
+        torch.empty(0, device=name)
+    except (RuntimeError, AssertionError) as error:
+        raise ArgumentError(f"--device {name}: {str(error).splitlines()[0]}") from None
+    return name
+
+
+def _print(rows: list[dict[str, Any]]) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    shown = Table(title="Medians are over the images fooled", title_justify="left")
+    for name in ("method", "sees"):
+        shown.add_column(name)
+    for name in ("misclassified", "comparisons", "forward passes", "ties", "seconds"):
+        shown.add_column(name, justify="right")
+    for r in rows:
+        counts = [
+            "–" if r[c] is None else f"{r[c]:,.0f}" for c in ("comparisons", "forward_passes")
+        ]
+        share = f"{r['fooled']} of {r['images']}"
+        shown.add_row(r["method"], r["sees"], share, *counts, f"{r['ties']:,}", f"{r['seconds']}")
+    Console(width=None if sys.stdout.isatty() else 120).print(shown)
+
+
+def _write(
+    rows: list[dict[str, Any]], results: dict[str, AttackResult], out: Path, about: dict[str, Any]
+) -> list[Path]:
+    """Write the table as CSV, and counts of each image as JSON."""
+    import csv
+    import json
+
+    tabled = out / "table.csv"
+    with tabled.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, list(rows[0]))
+        writer.writeheader()
+        writer.writerows(rows)
+    each = {
+        label: {
+            "success": r.success.tolist(),
+            "comparisons": r.comparisons.tolist(),
+            "forward_passes": r.forward_passes.tolist(),
+            "radius": r.radius.tolist(),
+        }
+        for label, r in results.items()
+    }
+    recorded = out / "images.json"
+    recorded.write_text(json.dumps({**about, "results": each}), encoding="utf-8")
+    return [tabled, recorded]

@@ -1,0 +1,122 @@
+"""Who answers: a network that is run here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from copy import deepcopy
+from typing import Any
+
+from .._support.check import one_of, positive_int
+from ..errors import ArgumentError, OracleError
+from ._torch import nn, torch
+
+__all__ = ["Judge"]
+
+
+SCORES = ("loss", "margin")
+
+
+class Judge:
+    """How adversarial images are, by a network's logits.
+
+    Parameters
+    ----------
+    model : callable
+        Maps images (k, channels, height, width) to logits (k, classes).
+    labels : torch.Tensor of shape (n,)
+        True classes; or, with ``targeted``, the classes to reach.
+    score : {"loss", "margin"}
+        Cross entropy of the true class; or the largest other logit minus that of the true class,
+        which is positive where the network is fooled. Targeted, the negative of either.
+    targeted : bool
+        Whether an image succeeds by reaching its label instead of leaving it.
+    batch_size : int
+        Most images in one pass.
+    dtype : torch.dtype, optional
+        Run a copy of the network in this dtype, channels last. What it finds is checked with the
+        network itself, so that rounding cannot pass for an adversarial image.
+
+    Attributes
+    ----------
+    passes : int
+        Images that went through the network.
+    """
+
+    def __init__(
+        self,
+        model: Callable[[torch.Tensor], torch.Tensor],
+        labels: torch.Tensor,
+        score: str = "loss",
+        targeted: bool = False,
+        batch_size: int = 256,
+        dtype: torch.dtype | None = None,
+    ) -> None:
+        if not callable(model):
+            raise ArgumentError(f"model must map images to logits, got {model!r:.80}")
+        self.model, self.labels, self.targeted = model, labels, targeted
+        self.score = one_of(score, "oracle", SCORES)
+        self.batch_size = positive_int(batch_size, "batch_size")
+        self.passes = 0
+        self.dtype = dtype
+        self.fast: Any = model
+        if dtype is not None:
+            if not isinstance(model, nn.Module):
+                raise ArgumentError("dtype= needs a torch.nn.Module, of which a copy can be made")
+            self.fast = deepcopy(model)
+            self.fast.to(dtype=dtype, memory_format=torch.channels_last)
+
+    def logits(self, images: torch.Tensor, exact: bool = False) -> torch.Tensor:
+        """Logits of images (k, channels, height, width), batch by batch, in float32 at least."""
+        model = self.model if exact else self.fast
+        if self.dtype is not None and not exact:
+            images = images.to(self.dtype)
+        self.passes += len(images)
+        try:
+            parts = [
+                model(part.contiguous(memory_format=torch.channels_last))
+                for part in images.split(self.batch_size)
+            ]
+        except Exception as error:
+            raise OracleError(f"the model raised {type(error).__name__}: {error}") from error
+        out = parts[0] if len(parts) == 1 else torch.cat(parts)
+        if out.ndim != 2 or len(out) != len(images) or out.shape[1] < 2:
+            raise OracleError(
+                f"the model answered with shape {tuple(out.shape)} for {len(images)} images, "
+                "expected one row of logits each"
+            )
+        return out if out.dtype == torch.float64 else out.float()
+
+    def judge(
+        self, images: torch.Tensor, index: torch.Tensor, exact: bool = False
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """Scores (higher is more adversarial), and which images fool the network, both (k,).
+
+        ``index``: the number of the problem that each image belongs to.
+        """
+        z = self.logits(images, exact)
+        label = self.labels[index][:, None]
+        if exact and int(label.max()) >= z.shape[1]:  # once is enough
+            raise ArgumentError(
+                f"labels must be below the model's {z.shape[1]} classes, got {int(label.max())}"
+            )
+        own = z.gather(1, label)[:, 0]
+        others = z.scatter(1, label, -torch.inf)
+        ahead = others.amax(1) - own
+        sign = -1 if self.targeted else 1
+        # The loss as log(1 + Σ exp(other - own)): no cancellation where the network is certain.
+        score = ahead
+        if self.score == "loss":
+            score = nn.functional.softplus(others.logsumexp(1) - own)
+        if not bool(torch.isfinite(score).all()):
+            raise OracleError("the model answered with logits that are not finite")
+        return sign * score, sign * ahead > 0
+
+    def slopes(
+        self, image: Callable[[torch.Tensor], torch.Tensor], p: torch.Tensor, index: torch.Tensor
+    ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        """Scores, which fool, and the derivatives of the scores by the perturbations p."""
+        with torch.enable_grad():
+            p = p.detach().requires_grad_()
+            score, fools = self.judge(image(p), index)
+            (g,) = torch.autograd.grad(score.sum(), p)
+        return score.detach(), fools, g

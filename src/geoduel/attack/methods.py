@@ -1,0 +1,261 @@
+"""The methods of the attack, each stating what it may see.
+
+They are steps that ask, as everywhere in the package: a pair of points is a comparison (answered
++1 where the second is more adversarial), `Values` asks for scores and `Slopes` for their
+derivatives. Leading axes are images; each is a problem of its own.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Generator
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, Literal, NamedTuple
+
+import numpy as np
+
+from .._numerics.arrays import Array, expand, namespace
+from .._support.check import one_of, positive, positive_int
+from ..errors import ArgumentError
+from ..manifolds import Manifold
+from ..methods import RDNGD, Method
+from ..methods.base import pick
+from ..schedules import Schedule, as_schedule, cosine
+
+__all__ = ["METHODS", "ZORGD", "Averaging", "Climb", "Evolution", "Slopes", "Values", "named"]
+
+
+BLOCK = 50  # directions held in memory at once
+
+
+class Values(NamedTuple):
+    """Asks for the scores of points, shape (..., n); higher is more adversarial."""
+
+    x: Array
+
+
+class Slopes(NamedTuple):
+    """Asks for the scores of points and the partial derivatives of their sum."""
+
+    x: Array
+
+
+@dataclass(frozen=True)
+class Averaging:
+    """Step sizes η_k with tan η_k = max(1/√(k+1), tan ``least``): the schedule of the default.
+
+    On a sphere, steps of this size along s_i u_i turn x into the direction of Σ s_i u_i, all with
+    equal weights. Were the score linear, each answer would say as much about its slope whenever it
+    was asked, and x would be their mean. Below ``least`` the mean forgets, over some 1/least²
+    duels, since slopes change along the way.
+
+    Parameters
+    ----------
+    least : float
+        Smallest step, an angle in radians.
+
+    Examples
+    --------
+    >>> [round(Averaging(0.1)(k), 3) for k in (0, 3, 1000)]
+    [0.785, 0.464, 0.1]
+    """
+
+    least: float = 0.05
+
+    def __post_init__(self) -> None:
+        positive(self.least, "least")
+
+    def __call__(self, k: int, /) -> float:
+        return max(math.atan(1 / math.sqrt(k + 1)), self.least)
+
+    def bind(self, total: int, /) -> Averaging:
+        """The same: the schedule needs no plan."""
+        return self
+
+
+class Steps(NamedTuple):
+    """State of all methods here: after k iterations, at a point, with one size a problem."""
+
+    k: int
+    point: Array
+    best: Array
+    size: Array | None = None
+
+
+@dataclass(frozen=True)
+class _Steps:
+    """What the methods here have in common: they start where they are told."""
+
+    def plan(
+        self, manifold: Manifold, x0: Array, *, iterations: int | None, budget: int | None
+    ) -> tuple[Any, int | None]:
+        return self, iterations
+
+    def start(self, manifold: Manifold, x0: Array, rng: np.random.Generator) -> Steps:
+        return Steps(0, x0, x0)
+
+
+@dataclass(frozen=True)
+class Evolution(_Steps):
+    """(1+1) evolution strategy: a trial replaces the point if it wins. One new image a comparison.
+
+    The step grows by a factor √e with every success and shrinks by the fourth root of that with
+    every failure, so that one trial in five wins (the 1/5 rule).
+
+    Parameters
+    ----------
+    initial_step : float
+        Angle of the first trial in radians.
+
+    References
+    ----------
+    Rechenberg, Evolutionsstrategie, 1973; Kern et al., Natural Computing 3 (2004), for this form.
+    """
+
+    initial_step: float = 0.5
+
+    sees: ClassVar[str] = "comparisons"
+
+    def __post_init__(self) -> None:
+        positive(self.initial_step, "initial_step")
+
+    def step(
+        self, manifold: Manifold, state: Steps, rng: np.random.Generator
+    ) -> Generator[Any, Any, Steps]:
+        k, x, _, size = state
+        xp = namespace(x)
+        if size is None:
+            size = xp.full_like(x[..., 0, 0, 0], self.initial_step)
+        u = manifold.unit_tangent(rng, x)
+        y = manifold.exp(x, expand(size, 3) * u)
+        won = (yield x, y) > 0
+        x = pick(won, y, x, manifold)
+        size = xp.clip(size * xp.where(won, math.exp(0.5), math.exp(-0.125)), 1e-3, math.pi / 2)
+        return Steps(k + 1, x, x, size)
+
+
+@dataclass(frozen=True)
+class ZORGD(_Steps):
+    """Zeroth-order Riemannian gradient ascent, which sees scores: the paper's yardstick.
+
+        g = (1/m) Σ_j (f(Exp_x(μ u_j)) - f(x))/μ u_j;   x = Exp_x(η g/|g|)
+
+    Parameters
+    ----------
+    directions : int
+        m; the paper's attack takes 500.
+    smoothing : float
+        μ, an angle in radians.
+    step_size : float
+        η, an angle in radians.
+
+    References
+    ----------
+    Li, Balasubramanian and Ma, Stochastic zeroth-order Riemannian derivative estimation and
+    optimization, Mathematics of Operations Research 48 (2023).
+    """
+
+    directions: int = 500
+    smoothing: float = 1e-2
+    step_size: float = 0.2
+
+    sees: ClassVar[str] = "scores"
+
+    def __post_init__(self) -> None:
+        positive_int(self.directions, "directions")
+        positive(self.smoothing, "smoothing")
+        positive(self.step_size, "step_size")
+
+    def step(
+        self, manifold: Manifold, state: Steps, rng: np.random.Generator
+    ) -> Generator[Any, Any, Steps]:
+        k, x = state.k, state.point
+        here = yield Values(x)
+        g = namespace(x).zeros_like(x)
+        for first in range(0, self.directions, BLOCK):
+            u = manifold.unit_tangent(rng, x, (min(BLOCK, self.directions - first),))
+            slope = (yield Values(manifold.exp(x, self.smoothing * u))) - here
+            g = g + namespace(x).sum(expand(slope, 3) * u, axis=0)
+        x = manifold.exp(x, self.step_size * _unit(manifold, x, g))
+        return Steps(k + 1, x, x)
+
+
+@dataclass(frozen=True)
+class Climb(_Steps):
+    """Gradient ascent, white box: the bound that no black box should pass.
+
+    Parameters
+    ----------
+    step_size : float or schedule
+        Angle of a step in radians.
+    along : {"geodesic", "pixels"}
+        Riemannian gradient ascent (RGD), or the plain gradient added to the perturbation and the
+        sum scaled back to the sphere, projected gradient ascent (PGD).
+
+    References
+    ----------
+    Madry et al., Towards deep learning models resistant to adversarial attacks, ICLR 2018, for PGD.
+    """
+
+    step_size: float | Schedule = field(default_factory=lambda: cosine(0.5, 0.01))
+    along: Literal["geodesic", "pixels"] = "geodesic"
+
+    sees: ClassVar[str] = "gradients"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "step_size", as_schedule(self.step_size))
+        one_of(self.along, "along", ("geodesic", "pixels"))
+
+    def plan(
+        self, manifold: Manifold, x0: Array, *, iterations: int | None, budget: int | None
+    ) -> tuple[Climb, int | None]:
+        steps = iterations or budget
+        bound = as_schedule(self.step_size)
+        return (replace(self, step_size=bound.bind(steps)) if steps else self), iterations
+
+    def step(
+        self, manifold: Manifold, state: Steps, rng: np.random.Generator
+    ) -> Generator[Any, Any, Steps]:
+        k, x = state.k, state.point
+        eta: Any = self.step_size  # a schedule, since __post_init__
+        g = yield Slopes(x)
+        if self.along == "pixels":
+            x = manifold.to_manifold(x + eta(k) * _unit(manifold, x, g))
+        else:
+            g = manifold.riemannian_gradient(x, g)
+            x = manifold.exp(x, eta(k) * _unit(manifold, x, g))
+        return Steps(k + 1, x, x)
+
+
+def _unit(manifold: Manifold, x: Array, g: Array) -> Array:
+    length = manifold.norm(x, g)
+    return g / expand(namespace(g).where(length == 0, namespace(g).ones_like(length), length), 3)
+
+
+# The authors' code steps 0.1 in pixels on a sphere of radius 1.35, along h/|h|; the mean of ten
+# nearly orthogonal signs has length 1/√10.
+RELEASED = RDNGD(step_size=0.074 * math.sqrt(10), radius=1e-6, batch=10, returns="last")
+
+# The default is RDNGD too. Its probe is wide, because a duel between images far apart is decided by
+# the trend and not by the noise of the network, and because a probe that fools ends the attack.
+METHODS: dict[str, tuple[Any, str]] = {
+    "averaging": (RDNGD(Averaging(), radius=0.2, returns="last"), "natural"),
+    "rdngd": (RDNGD(cosine(0.4, 0.04), radius=0.1, batch=10, returns="last"), "all"),
+    "rdngd-released": (RELEASED, "all"),
+    "rdngd-paper": (replace(RELEASED, step_size=1e-6), "all"),
+    "evolution": (Evolution(), "natural"),
+    "zo-rgd": (ZORGD(), "all"),
+    "rgd": (Climb(), "all"),
+    "pgd": (Climb(along="pixels"), "all"),
+}
+"""Methods by name, each with the directions that it takes unless others are asked for."""
+
+
+def named(method: str | Method) -> tuple[Any, str]:
+    """A method and its directions, by name; "auto" is "averaging". An instance takes "natural"."""
+    if not isinstance(method, str):
+        if not hasattr(method, "step"):
+            raise ArgumentError(f"method must be a name or a method, got {method!r:.80}")
+        return method, "natural"
+    one_of(method, "method", ("auto", *METHODS))
+    return METHODS["averaging" if method == "auto" else method]

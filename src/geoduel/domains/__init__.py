@@ -1,0 +1,20 @@
+"""Feasible sets: one kind a file; `base` states what they can do."""
+
+from .ball import Ball
+from .base import Domain
+from .feasibility import feasible_first
+from .flat import Box, L1Ball, L2Ball, ProbabilitySimplex
+from .intersection import Intersection
+from .spd_interval import SPDInterval
+
+__all__ = [
+    "Ball",
+    "Box",
+    "Domain",
+    "Intersection",
+    "L1Ball",
+    "L2Ball",
+    "ProbabilitySimplex",
+    "SPDInterval",
+    "feasible_first",
+]

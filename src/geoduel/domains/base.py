@@ -1,0 +1,98 @@
+"""What a feasible set can do: contain, project, minimise linearly, measure a violation."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+
+import numpy as np
+
+from .._numerics.arrays import Array, device, eps, namespace
+from .._numerics.linalg import stop
+from ..errors import ArgumentError
+from ..manifolds.base import Manifold
+
+__all__ = ["Domain", "in_kind", "number_of", "positive_part", "tolerance_of"]
+
+
+class Domain(ABC):
+    """A closed feasible set X in a manifold.
+
+    Leading axes are independent problems, as in `Manifold`: they broadcast, dtype and device are
+    kept, and inputs are never written to.
+
+    Attributes
+    ----------
+    manifold : Manifold
+        Where the set lies.
+    """
+
+    manifold: Manifold
+
+    @abstractmethod
+    def project(self, y: Array) -> Array:
+        """Nearest point of the set; ``y`` itself if it is in the set."""
+
+    @abstractmethod
+    def linear_minimizer(self, x: Array, h: Array) -> Array:
+        """Point z of the set with the least <h, Log_x z>, for a tangent vector ``h`` at ``x``.
+
+        Where every point is one, as for h = 0, the answer is ``x`` or the point nearest to it.
+        """
+
+    @abstractmethod
+    def contains(self, x: Array, tol: float | None = None) -> Array:
+        r"""Whether points are in the set, shape ``(...)``.
+
+        Parameters
+        ----------
+        x : array of shape (..., \*point_shape)
+            Points.
+        tol : float, optional
+            How far outside, as a length, still counts as inside; by default the square root of the
+            rounding unit of the dtype, 1.5e-8 for float64.
+        """
+
+    def violation(self, x: Array) -> Array:
+        """How far points are outside, shape ``(...)``: zero inside, growing with the distance.
+
+        By default the distance to the projection; sets with a cheaper measure use it.
+        """
+        return number_of(self.manifold.dist(x, self.project(x)))
+
+    @property
+    @abstractmethod
+    def diameter(self) -> float:
+        """Largest distance of two points of the set, a geodesic length."""
+
+    def _check(self, a: Array, name: str) -> None:
+        shape = self.manifold.point_shape
+        if tuple(getattr(a, "shape", ())[-len(shape) :]) != shape:
+            words = "(..., " + ", ".join(map(str, shape)) + ")"
+            raise ArgumentError(
+                f"{name} must be an array of shape {words} for {self}, got "
+                f"{tuple(a.shape) if hasattr(a, 'shape') else type(a).__name__}"
+            )
+
+
+def tolerance_of(tol: float | None, x: Array) -> float:
+    """``tol``, or by default the square root of the rounding unit."""
+    return math.sqrt(eps(x)) if tol is None else tol
+
+
+def in_kind(a: Array, x: Array) -> Array:
+    """``a`` in the namespace, dtype and on the device of ``x``."""
+    if type(a) is type(x) and a.dtype == x.dtype and device(a) == device(x):
+        return a
+    return namespace(x).asarray(stop(a), dtype=x.dtype, device=device(x))
+
+
+def number_of(a: Array) -> Array:
+    """Numbers as an array: manifolds answer one pair of points with a plain float."""
+    return a if hasattr(a, "ndim") else np.asarray(a)
+
+
+def positive_part(a: Array) -> Array:
+    """The numbers above zero, and zero for the others."""
+    xp = namespace(a)
+    return xp.maximum(a, xp.zeros_like(a))

@@ -1,0 +1,63 @@
+"""Duels on a feasible set: the set decides first (Deb's rules)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .._numerics.arrays import Array, device, eps, host, namespace
+from .._numerics.batches import as_like, flat_pairs
+
+if TYPE_CHECKING:
+    from .base import Domain
+
+__all__ = ["feasible_first"]
+
+
+def feasible_first(
+    domain: Domain, x: Array, y: Array, point_ndim: int, ask: Callable[[Array, Array], Any]
+) -> Any:
+    """Answer duels on a feasible set: the set decides first, and asks only about feasible pairs.
+
+    A feasible point beats an infeasible one, a smaller violation beats a larger one, and two
+    feasible points are compared by the oracle: the order of Deb's rules. Feasible is what the
+    domain contains within its tolerance.
+
+    Parameters
+    ----------
+    domain : Domain
+        The set; see `geoduel.Domain.violation`.
+    x, y : array of shape (..., *point_shape)
+        The pairs.
+    point_ndim : int
+        Number of axes of a point.
+    ask : callable
+        ``ask(x, y)`` answers pairs with at most one leading axis; it is given the feasible ones.
+
+    Returns
+    -------
+    int or array of shape (...)
+        As from `answers`.
+
+    References
+    ----------
+    Deb, An efficient constraint handling method for genetic algorithms, Computer Methods in Applied
+    Mechanics and Engineering 186 (2000).
+    """
+    over_x, over_y = (host(domain.violation(a)) for a in (x, y))
+    tolerance = math.sqrt(eps(x))
+    over_x, over_y = (np.where(v <= tolerance, 0.0, v) for v in (over_x, over_y))
+    decided = np.sign(over_x - over_y)
+    open_ = (over_x == 0) & (over_y == 0)
+    if not decided.ndim:
+        return ask(x, y) if open_ else int(decided)
+    if open_.all():
+        return ask(x, y)
+    if open_.any():
+        _, xs, ys = flat_pairs(x, y, point_ndim)
+        index = namespace(x).asarray(np.flatnonzero(open_), device=device(x))
+        decided[open_] = host(ask(*(namespace(x).take(a, index, axis=0) for a in (xs, ys))))
+    return as_like(x, decided)

@@ -1,0 +1,172 @@
+"""Points that are in several sets at once."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from .._numerics.arrays import Array, eps, expand, namespace
+from .._support.check import positive, positive_int
+from ..errors import ArgumentError, EmptySetError
+from ..manifolds.base import Manifold
+from ..manifolds.euclidean import Euclidean
+from .base import Domain, number_of
+
+__all__ = ["Intersection"]
+
+
+@dataclass(frozen=True, init=False, eq=False)
+class Intersection(Domain):
+    r"""Points in all of several sets of one manifold.
+
+    Projection           Euclidean: Dykstra's algorithm, which converges to the nearest point; it
+                         stops by the rule of Birgin and Raydan (2005). Elsewhere alternating
+                         projections: they end in the intersection, not necessarily at its nearest
+                         point. Either to ``tol``, and often slowly where boundaries meet at small
+                         angles.
+    Linear minimiser     That of a member, where it lies in all the others; else an error.
+    Diameter             The least of the members', an upper bound.
+
+    Parameters
+    ----------
+    \*domains : Domain
+        Sets of one manifold.
+    tol : float
+        Length at which projections stop.
+    max_cycles : int
+        Most rounds of projections.
+
+    Raises
+    ------
+    EmptySetError
+        From `project`, if no common point is found.
+
+    References
+    ----------
+    Boyle and Dykstra, A method for finding projections onto the intersection of convex sets in
+    Hilbert spaces (1986); Birgin and Raydan, Robust stopping criteria for Dykstra's algorithm,
+    SIAM J. Sci. Comput. 26 (2005); Bačák, Convex Analysis and Optimization in Hadamard Spaces
+    (2014), chapter 6.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from geoduel.domains import Box, L2Ball
+    >>> corner = Intersection(L2Ball(2, 1.0), Box(np.array([0.6, -2.0]), np.array([2.0, 2.0])))
+    >>> corner.project(np.array([0.0, 3.0])).round(9)
+    array([0.6, 0.8])
+    """
+
+    domains: tuple[Domain, ...]
+    tol: float
+    max_cycles: int
+    manifold: Manifold
+
+    def __init__(self, *domains: Domain, tol: float = 1e-10, max_cycles: int = 10_000) -> None:
+        if not domains:
+            raise ArgumentError("Intersection needs at least one domain, got none")
+        for i, domain in enumerate(domains):
+            if not isinstance(domain, Domain):
+                raise ArgumentError(f"domains[{i}] must be a Domain, got {domain!r:.80}")
+            if domain.manifold != domains[0].manifold:
+                raise ArgumentError(
+                    f"domains[{i}] lies in {domain.manifold}, domains[0] in {domains[0].manifold}: "
+                    "they must share one manifold"
+                )
+        object.__setattr__(self, "domains", domains)
+        object.__setattr__(self, "tol", positive(tol, "tol"))
+        object.__setattr__(self, "max_cycles", positive_int(max_cycles, "max_cycles"))
+        object.__setattr__(self, "manifold", domains[0].manifold)
+
+    @property
+    def diameter(self) -> float:
+        """Least diameter of a member, an upper bound."""
+        return min(domain.diameter for domain in self.domains)
+
+    def contains(self, x: Array, tol: float | None = None) -> Array:
+        inside = self.domains[0].contains(x, tol)
+        for domain in self.domains[1:]:
+            inside = inside & domain.contains(x, tol)
+        return inside
+
+    def violation(self, x: Array) -> Array:
+        """Largest violation of a member."""
+        worst = self.domains[0].violation(x)
+        for domain in self.domains[1:]:
+            worst = namespace(worst).maximum(worst, domain.violation(x))
+        return worst
+
+    def project(self, y: Array) -> Array:
+        self._check(y, "y")
+        z = self._dykstra(y) if isinstance(self.manifold, Euclidean) else self._alternate(y)
+        tol = max(math.sqrt(eps(y)), 10 * self.tol)
+        for domain in self.domains:
+            if not bool(namespace(z).all(domain.contains(z, tol))):
+                raise EmptySetError(
+                    f"no common point found in {self.max_cycles} rounds of projections, still "
+                    f"outside {domain}: the intersection seems empty, or max_cycles is too small"
+                )
+        return z
+
+    def _dykstra(self, y: Array) -> Array:
+        xp = namespace(y)
+        z, tol2 = y, (self.tol + self._rounding(y)) ** 2
+        corrections = [xp.zeros_like(y) for _ in self.domains]
+        for _ in range(self.max_cycles):
+            change = 0.0
+            for i, domain in enumerate(self.domains):
+                moved = z + corrections[i]
+                z = domain.project(moved)
+                # Corrections settle only once z has: z alone may pause on its way.
+                change += float(xp.max(xp.abs(moved - z - corrections[i]))) ** 2
+                corrections[i] = moved - z
+            if change <= tol2:
+                break
+        return z
+
+    def _alternate(self, y: Array) -> Array:
+        xp, z = namespace(y), y
+        for _ in range(self.max_cycles):
+            moved = 0.0
+            for domain in self.domains:
+                ahead = domain.project(z)
+                moved = max(moved, float(xp.max(number_of(self.manifold.dist(z, ahead)))))
+                z = ahead
+            if moved <= self.tol + self._rounding(y):
+                break
+        return z
+
+    def _rounding(self, y: Array) -> float:
+        return 4 * eps(y) * max(1.0, float(namespace(y).max(abs(y))))
+
+    def linear_minimizer(self, x: Array, h: Array) -> Array:
+        """Linear minimiser of a member that lies in all the others.
+
+        Raises
+        ------
+        ArgumentError
+            If no member's does.
+        """
+        self._check(x, "x")
+        self._check(h, "h")
+        axes, z, found = len(self.manifold.point_shape), None, None
+        for domain in self.domains:
+            try:
+                candidate = domain.linear_minimizer(x, h)
+            except ArgumentError:  # this member has none; another may serve
+                continue
+            xp, inside = namespace(candidate), self.contains(candidate)
+            if found is None:
+                z, found = candidate, inside
+            else:
+                z = xp.where(expand(inside & ~found, axes), candidate, z)
+                found = found | inside
+            if bool(xp.all(found)):
+                return z
+        raise ArgumentError(
+            "linear_minimizer of an intersection is that of a member which lies in all the others; "
+            f"none of {', '.join(map(str, self.domains))} gives one here: project instead"
+        )
+
+    def __repr__(self) -> str:
+        return f"Intersection({', '.join(map(repr, self.domains))})"

@@ -1,0 +1,185 @@
+"""Manifolds from pymanopt, and to it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..._numerics.arrays import Array
+from ..._support.check import as_generator
+from ...errors import ArgumentError, MissingExtraError
+from ..base import Manifold
+from ..product import Product
+from .foreign import ForeignManifold, require, seeded, together
+
+__all__ = ["from_pymanopt", "to_pymanopt"]
+
+
+def from_pymanopt(
+    manifold: Any,
+    *,
+    curvature: tuple[float, float] = (-math.inf, math.inf),
+    injectivity_radius: float = math.inf,
+) -> Manifold:
+    """Make a manifold of pymanopt usable by every method here.
+
+    Points and tangent vectors are those of pymanopt: on its rotation groups, for instance, a
+    tangent vector at x is the skew-symmetric factor Ω of x Ω, and lengths are √2 times the angle.
+    A pymanopt product becomes a `Product`, whose points are flat vectors.
+
+    Parameters
+    ----------
+    manifold : pymanopt.manifolds.manifold.Manifold
+        A manifold whose points are real arrays.
+    curvature : tuple of float, optional
+        Bounds of the sectional curvature, which pymanopt does not tell.
+    injectivity_radius : float, optional
+        The injectivity radius, which pymanopt does not tell either.
+
+    Returns
+    -------
+    Manifold
+        Computes in NumPy, one point at a time; torch tensors on the CPU are converted. `transport`
+        is pymanopt's, which on most of its manifolds is no parallel transport but a projection.
+        pymanopt has neither checks of points nor a projection on the manifold: `check_point` checks
+        the shape, and `to_manifold` returns what it is given.
+
+    Raises
+    ------
+    ArgumentError
+        If it is no such manifold, or its points are not real arrays.
+
+    Examples
+    --------
+    >>> from pymanopt.manifolds import SymmetricPositiveDefinite
+    >>> spd = from_pymanopt(SymmetricPositiveDefinite(2))
+    >>> x = np.diag([100.0, 1.0])
+    >>> u = spd.unit_tangent(np.random.default_rng(0), x)  # uniform in the metric at x
+    >>> round(float(spd.norm(x, u)), 12)
+    1.0
+    """
+    require(manifold, "manifold", "pymanopt", ("inner_product", "projection", "random_point"))
+    if isinstance(factors := getattr(manifold, "manifolds", None), tuple):
+        return Product(*map(from_pymanopt, factors))
+
+    from pymanopt.manifolds.manifold import Manifold as Base
+
+    # Where tangent vectors are not ambient ones (rotations), `projection` takes ambient ones only;
+    # elsewhere it is the one to trust, for pymanopt's symmetric matrices keep the other's identity.
+    ambient = type(manifold).embedding is Base.embedding
+    project = manifold.projection if ambient else manifold.to_tangent_space
+
+    def random_points(rng: np.random.Generator, count: int) -> Array:
+        with seeded(rng):
+            return np.stack([manifold.random_point() for _ in range(count)])
+
+    return ForeignManifold(
+        manifold,
+        {
+            "inner": manifold.inner_product,
+            "dist": manifold.dist,
+            "exp": manifold.exp,
+            "log": manifold.log,
+            "transport": manifold.transport,
+            "to_tangent": project,
+            "riemannian_gradient": manifold.euclidean_to_riemannian_gradient,
+        },
+        random_points,
+        leading_axes=_one_by_one,
+        dim=int(manifold.dim),
+        typical_dist=_typical_dist(manifold),
+        curvature=curvature,
+        injectivity_radius=injectivity_radius,
+    )
+
+
+def to_pymanopt(manifold: Manifold, rng: np.random.Generator | int | None = None) -> Any:
+    """Make one of our manifolds a pymanopt manifold, for pymanopt's solvers.
+
+    Parameters
+    ----------
+    manifold : Manifold
+        Any manifold of this package.
+    rng : numpy.random.Generator, int or None
+        Source of randomness for random points, or its seed.
+
+    Returns
+    -------
+    pymanopt.manifolds.manifold.Manifold
+        With `exp` for retraction and parallel transport for transport. It serves first-order
+        and derivative-free solvers; the Hessian that trust regions need is not converted.
+
+    Raises
+    ------
+    MissingExtraError
+        If pymanopt is not installed.
+
+    Examples
+    --------
+    >>> from geoduel.manifolds.sphere import Sphere
+    >>> sphere = to_pymanopt(Sphere(3), rng=0)
+    >>> sphere.retraction(np.eye(3)[0], np.pi / 2 * np.eye(3)[1]).round(6)
+    array([0., 1., 0.])
+    """
+    try:
+        import pymanopt.manifolds.manifold as pymanopt
+    except ImportError:
+        raise MissingExtraError(
+            "to_pymanopt needs pymanopt: pip install 'geoduel[bench]', or pymanopt itself"
+        ) from None
+    if not isinstance(manifold, Manifold):
+        raise ArgumentError(f"manifold must be a Manifold of geoduel, got {manifold!r:.80}")
+    generator = as_generator(rng)
+    base: Any = pymanopt.Manifold
+
+    class PymanoptManifold(base):
+        """One of our manifolds, with pymanopt's names."""
+
+        def __init__(self) -> None:
+            super().__init__(repr(manifold), manifold.dim)
+
+        @property
+        def typical_dist(self) -> float:
+            return manifold.typical_dist
+
+        inner_product = staticmethod(manifold.inner)
+        norm = staticmethod(manifold.norm)
+        dist = staticmethod(manifold.dist)
+        exp = staticmethod(manifold.exp)
+        retraction = staticmethod(manifold.exp)
+        log = staticmethod(manifold.log)
+        transport = staticmethod(manifold.transport)
+        projection = staticmethod(manifold.to_tangent)
+        to_tangent_space = staticmethod(manifold.to_tangent)
+        euclidean_to_riemannian_gradient = staticmethod(manifold.riemannian_gradient)
+        zero_vector = staticmethod(np.zeros_like)
+
+        def random_point(self) -> np.ndarray:
+            return manifold.random_point(generator)
+
+        def random_tangent_vector(self, point: np.ndarray) -> np.ndarray:
+            return manifold.unit_tangent(generator, point)
+
+        def pair_mean(self, point_a: np.ndarray, point_b: np.ndarray) -> np.ndarray:
+            return manifold.exp(point_a, manifold.log(point_a, point_b) / 2)
+
+    return PymanoptManifold()
+
+
+def _typical_dist(manifold: Any) -> float | None:
+    try:
+        return float(manifold.typical_dist)
+    except NotImplementedError:
+        return None
+
+
+def _one_by_one(f: Callable[..., Any], axes: int, *arrays: Array) -> Any:
+    """Batches for a package that takes single points."""
+    if all(a.ndim == axes for a in arrays):
+        return f(*arrays)
+    lead, stacks = together(axes, arrays)
+    results = np.stack([np.asarray(f(*points)) for points in zip(*stacks, strict=True)])
+    return results.reshape(*lead, *results.shape[1:])

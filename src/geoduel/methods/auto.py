@@ -1,0 +1,140 @@
+"""Auto: the default method, without settings."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple, TypeAlias
+
+import numpy as np
+
+from .._numerics.arrays import Array
+from .._support.check import positive_int
+from ..manifolds.base import Manifold
+from .base import DuelMethod
+from .descent.duel_csa import CSAState, DuelCSA
+from .descent.duel_newton import DuelNewton, NewtonState
+from .descent.first_step import Begin
+from .descent.noise import votes
+from .paper.rdngd import RDNGD
+
+__all__ = ["Auto"]
+
+NEWTON = 2000  # most dimensions for DuelNewton: 1.5 ms a duel and 1 GB; both grow as d²
+BOUNDED = 300  # the same in a domain: 2 ms a duel where most are projected; grows as d²
+
+Local: TypeAlias = NewtonState | CSAState
+
+
+class Restarted(NamedTuple):
+    """State of a run that was, or will be, started more than once."""
+
+    local: Any
+    champion: Array  # best end of the runs so far
+    left: int  # restarts left
+    doubt: float = 0.0  # largest flip rate at the end of a run: a short one may have seen none
+    stop: str | None = None
+
+    @property
+    def point(self) -> Array:
+        """The current iterate."""
+        return self.local.point
+
+    @property
+    def best(self) -> Array:
+        """The champion: the present run has met it in no duel."""
+        return self.champion
+
+    @property
+    def noise(self) -> float | None:
+        """Of the present run."""
+        return self.local.noise
+
+    @property
+    def uncertainty(self) -> float | None:
+        """Of the present run."""
+        return self.local.uncertainty
+
+
+@dataclass(frozen=True)
+class Auto(DuelMethod):
+    """The default: `DuelNewton`, and `DuelCSA` where its matrices would be too large.
+
+        first step by doubling duels
+        d <= 2000 (in a domain 300): blocks of DuelNewton; else steps of DuelCSA
+        where that has ended: once more from a random point, ``restarts`` times; duels between the
+        ends decide
+
+    Several problems at once (leading axes of the start) are run by `RDNGD` with its cosine step.
+
+    Parameters
+    ----------
+    domain, initial_step, x_tol, parallel, min_radius
+        As in `geoduel.DuelNewton`.
+    restarts : int
+        Runs from random points, each begun when the one before has ended by ``x_tol`` or at the
+        resolution of the dtype; for functions with several minima.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import geoduel as gd
+    >>> A = np.diag([1.0, 2.0, 3.0])
+    >>> oracle = gd.from_objective(lambda x: -0.5 * x @ A @ x)
+    >>> result = gd.minimize(oracle, gd.Sphere(3), budget=200, rng=0)
+    >>> abs(result.x).round(6)
+    array([0., 0., 1.])
+    """
+
+    restarts: int = 0
+
+    version: ClassVar[int] = 5
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.restarts:
+            positive_int(self.restarts, "restarts")
+
+    def plan(
+        self, manifold: Manifold, x0: Array, *, iterations: int | None, budget: int | None
+    ) -> tuple[Auto | RDNGD, int | None]:
+        if x0.ndim > len(manifold.point_shape):
+            return RDNGD(domain=self.domain).plan(
+                manifold, x0, iterations=iterations, budget=budget
+            )
+        return super().plan(manifold, x0, iterations=iterations, budget=budget)
+
+    def start(self, manifold: Manifold, x0: Array, rng: np.random.Generator) -> Begin:
+        return self._method(manifold).start(manifold, x0, rng)
+
+    def step(
+        self, manifold: Manifold, state: Begin | Local | Restarted, rng: np.random.Generator
+    ) -> Generator[tuple[Array, Array], Any, Begin | Local | Restarted]:
+        champion, left, doubt, local = None, self.restarts, 0.0, state
+        if isinstance(state, Restarted):
+            local, champion, left, doubt, _ = state
+        local = yield from self._method(manifold).step(manifold, local, rng)
+        if local.stop is None or not self.restarts:
+            return local if champion is None else Restarted(local, champion, left, doubt)
+
+        doubt = max(doubt, local.noise or 0.0)
+        if champion is None or (yield from _beats(local.best, champion, doubt)):
+            champion = local.best
+        if not left:
+            return Restarted(local, champion, 0, doubt, local.stop)
+        x = manifold.random_point(rng, like=champion)
+        x = x if self.domain is None else self.domain.project(x)
+        return Restarted(self.start(manifold, x, rng), champion, left - 1, doubt)
+
+    def _method(self, manifold: Manifold) -> Any:
+        settings = (self.domain, self.initial_step, self.x_tol, self.parallel, self.min_radius)
+        most = NEWTON if self.domain is None else BOUNDED
+        return (DuelCSA if manifold.dim > most else DuelNewton)(*settings)
+
+
+def _beats(x: Array, champion: Array, doubt: float) -> Generator[tuple[Array, Array], Any, bool]:
+    """Compare x with the champion; where answers are noisy, as often as makes 19 of 20 right."""
+    total = 0
+    for _ in range(votes(doubt)):
+        total += yield x, champion
+    return total < 0

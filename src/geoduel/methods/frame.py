@@ -1,0 +1,233 @@
+"""Coordinates that stay while the point moves: an orthonormal frame, parallel-transported.
+
+A method that learns from past answers (a covariance, a window of duels, a path) keeps them as
+numbers. The numbers stay right if the basis they refer to travels along:
+
+    y = Exp_x(v),   E_i(y) = transport of E_i(x) along t -> Exp_x(t v),   v = Σ c_i E_i(x).
+
+Coordinates are NumPy float64 whatever the points are; only points and tangent vectors have the
+kind, dtype and device of x.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Generator
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from .._numerics.arrays import Array, device, host, namespace
+from ..errors import ArgumentError, CutLocusError, MissingOperationError
+from ..manifolds.base import Manifold
+
+if TYPE_CHECKING:
+    from ..domains.base import Domain
+
+__all__ = [
+    "Frame",
+    "at_least",
+    "duels",
+    "mirrored_duels",
+    "one_problem",
+    "projected_duels",
+    "reach",
+    "to_numpy",
+    "within",
+]
+
+RENEW = 32  # moves between two corrections of the rounding
+NOTHING = np.zeros((0, 0))
+
+
+class Frame(NamedTuple):
+    """A point with an orthonormal basis of its tangent space.
+
+    The manifold has a basis of its own at every point (`Manifold.from_coords`), which jumps about
+    as the point moves; ``rotation`` holds the transported frame in that basis, so that a move costs
+    one batched transport of d vectors. Where dimension or manifold forbid that, see `move`.
+
+    Attributes
+    ----------
+    point : array of shape point_shape
+        x.
+    rotation : ndarray of shape (d, d) or None
+        Columns are the E_i in the manifold's own basis at x. None: the own basis is the frame.
+    moves : int
+        Moves so far.
+    """
+
+    point: Array
+    rotation: np.ndarray | None
+    moves: int = 0
+
+    def tangent(self, manifold: Manifold, c: np.ndarray) -> Array:
+        """Tangent vectors with coordinates ``c`` of shape (..., d), shortened to the `reach`."""
+        return self._vectors(manifold, self._own(self.within(manifold, c, reach(manifold))))
+
+    def within(
+        self, manifold: Manifold, c: np.ndarray, radius: float, share: float = 0.9
+    ) -> np.ndarray:
+        """Coordinates shortened to a length, and to a share of the time their geodesics exist.
+
+        Sums of vectors within two shares are within the sum of the shares.
+        """
+        c = within(c, radius)
+        if manifold.complete:
+            return c
+        return c * np.minimum(1, share * self.extent(manifold, c))[..., None]
+
+    def extent(self, manifold: Manifold, c: np.ndarray) -> np.ndarray:
+        """Times up to which the geodesics with velocities ``c`` and ``-c`` are shortest."""
+        v = self._vectors(manifold, self._own(c))
+        return to_numpy(manifold.extent(self.point, v))
+
+    def at(self, manifold: Manifold, c: np.ndarray, domain: Domain | None = None) -> Array:
+        """Points Exp_x(Σ c_i E_i), projected on the domain, shape (..., *point_shape)."""
+        y = manifold.exp(self.point, self.tangent(manifold, c))
+        return y if domain is None else domain.project(y)
+
+    def move(
+        self, manifold: Manifold, c: np.ndarray, along: np.ndarray = NOTHING
+    ) -> tuple[Frame, np.ndarray]:
+        """Move to Exp_x(Σ c_i E_i), and carry the vectors with coordinates ``along`` there.
+
+        A frame with a rotation carries its basis: coordinates stay. One without is cheap in high
+        dimension: the few vectors ``along``, of shape (k, d), are transported themselves and get
+        new coordinates. Where the manifold has no transport (a geometry of another package, a cut
+        locus on the way), the coordinates stay in the own basis at the new point; that is right to
+        first order in the step where the own basis is smooth.
+
+        Rounding turns orthonormal columns by some units a move. Every 32 moves one Newton-Schulz
+        step R (3I - RᵀR)/2 squares the error away.
+        """
+        v = self.tangent(manifold, c)
+        y = manifold.exp(self.point, v)
+        if self.rotation is None:
+            return Frame(y, None, self.moves + 1), self._carry(manifold, v, y, along)
+        R = self._carry(manifold, v, y, self.rotation.T).T
+        if (self.moves + 1) % RENEW == 0:
+            R = R @ (1.5 * np.eye(len(R)) - 0.5 * (R.T @ R))
+        return Frame(y, R, self.moves + 1), along
+
+    def enter(
+        self, manifold: Manifold, domain: Domain | None, along: np.ndarray = NOTHING
+    ) -> tuple[Frame, np.ndarray | float, np.ndarray]:
+        """Move to the nearest point of the domain; also returns the coordinates of that move."""
+        if domain is None or bool(domain.contains(self.point)):
+            return self, 0.0, along
+        try:
+            c = self.coordinates(manifold, domain.project(self.point))
+        except CutLocusError:
+            return self, 0.0, along
+        frame, along = self.move(manifold, c, along)
+        return frame, c, along
+
+    def coordinates(self, manifold: Manifold, y: Array) -> np.ndarray:
+        """Coordinates of Log_x y, shape (..., d)."""
+        c = to_numpy(manifold.to_coords(self.point, manifold.log(self.point, y)))
+        return c if self.rotation is None else c @ self.rotation
+
+    def _carry(self, manifold: Manifold, v: Array, y: Array, own: np.ndarray) -> np.ndarray:
+        """Coordinates in the own basis at y of transported vectors, given those at x."""
+        if not own.size:
+            return own
+        try:
+            w = manifold.transport_along(self.point, v, self._vectors(manifold, own))
+            moved = to_numpy(manifold.to_coords(y, w))
+        except (CutLocusError, MissingOperationError):
+            return own
+        return moved if np.isfinite(moved).all() else own
+
+    def _own(self, c: np.ndarray) -> np.ndarray:
+        """Coordinates in the manifold's own basis."""
+        return c if self.rotation is None else c @ self.rotation.T
+
+    def _vectors(self, manifold: Manifold, own: np.ndarray) -> Array:
+        x = self.point
+        return manifold.from_coords(x, namespace(x).asarray(own, dtype=x.dtype, device=device(x)))
+
+
+def reach(manifold: Manifold) -> float:
+    """Longest step that makes sense, a geodesic length.
+
+    The injectivity radius, beyond which geodesics come back; and 100 in units of the curvature
+    where it is known and negative, since points at distance r have entries of size e^r.
+    """
+    low = manifold.curvature[0]
+    curved = -math.inf < low < 0
+    return min(manifold.injectivity_radius, 100 / math.sqrt(-low) if curved else math.inf)
+
+
+def one_problem(manifold: Manifold, x0: Array, method: object) -> None:
+    """Raise unless ``x0`` is a single point."""
+    if x0.ndim > len(manifold.point_shape):
+        raise ArgumentError(
+            f"{type(method).__name__} runs one problem at a time, got x0 of shape "
+            f"{tuple(x0.shape)}; RDNGD takes leading axes"
+        )
+
+
+def mirrored_duels(
+    manifold: Manifold, frame: Frame, c: np.ndarray
+) -> Generator[tuple[Array, Array], Any, np.ndarray]:
+    """Compare Exp_x(c_j) with Exp_x(-c_j); answers as numbers, -1 where the first is preferred."""
+    return (yield from _ask(manifold, *manifold.exp_pair(frame.point, frame.tangent(manifold, c))))
+
+
+def duels(
+    manifold: Manifold,
+    frame: Frame,
+    a: np.ndarray,
+    b: np.ndarray,
+    domain: Domain | None = None,
+) -> Generator[tuple[Array, Array], Any, np.ndarray]:
+    """Compare Exp_x(a_j) with Exp_x(b_j), for coordinates of shape (k, d); or their projections."""
+    x, y = (frame.at(manifold, c, domain) for c in (a, b))
+    return (yield from _ask(manifold, x, y))
+
+
+def projected_duels(
+    manifold: Manifold, frame: Frame, a: np.ndarray, b: np.ndarray, domain: Domain
+) -> Generator[tuple[Array, Array], Any, tuple[np.ndarray, np.ndarray, np.ndarray]]:
+    """Compare the projections of Exp_x(a_j) and Exp_x(b_j): answers, and where they really were.
+
+    A duel between any two points tells the slope along half their difference, at their middle.
+    """
+    x, y = (frame.at(manifold, c, domain) for c in (a, b))
+    a, b = (frame.coordinates(manifold, p) for p in (x, y))
+    return (yield from _ask(manifold, x, y)), (a - b) / 2, (a + b) / 2
+
+
+def _ask(manifold: Manifold, x: Array, y: Array) -> Generator[tuple[Array, Array], Any, np.ndarray]:
+    if not len(x):
+        return np.zeros(0)
+    xp = namespace(x)
+    axes = tuple(range(1, 1 + len(manifold.point_shape)))
+    differ = xp.any(x != y, axis=axes)
+    answer = yield x, y
+    # Points that rounding makes equal tell nothing, whatever a noisy oracle says about them.
+    return to_numpy(answer * xp.astype(differ, answer.dtype))
+
+
+def to_numpy(a: Array) -> np.ndarray:
+    """Doubles in main memory."""
+    return np.asarray(host(a), dtype=np.float64)
+
+
+def at_least(c: np.ndarray, radius: float) -> np.ndarray:
+    """Vectors lengthened to the radius; those of length zero stay."""
+    if radius == 0:
+        return c
+    length = np.sqrt(np.sum(c * c, axis=-1, keepdims=True))
+    return c * np.maximum(1.0, radius / np.maximum(length, 1e-300))
+
+
+def within(c: np.ndarray, radius: float) -> np.ndarray:
+    """Vectors shortened to just below the radius."""
+    if radius == math.inf:
+        return c
+    length = np.sqrt(np.sum(c * c, axis=-1, keepdims=True))
+    if np.all(length <= radius):
+        return c
+    return c * np.minimum(1.0, 0.999 * radius / np.maximum(length, 1e-300))

@@ -1,0 +1,80 @@
+"""Methods by name, and the point a run starts from."""
+
+from __future__ import annotations
+
+from dataclasses import fields, replace
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+
+from .._numerics.arrays import Array, namespace
+from .._numerics.linalg import stop
+from .._support.check import one_of
+from ..errors import ArgumentError
+from ..manifolds.base import Manifold
+from .auto import Auto
+from .base import Method
+from .descent.block import Block
+from .descent.duel_csa import DuelCSA
+from .descent.duel_newton import DuelNewton
+from .paper.rdfw import RDFW
+from .paper.rdngd import RDNGD
+from .paper.rrdngd import RRDNGD
+from .people.bisection import Bisection
+from .people.ideal_point import IdealPoint
+
+if TYPE_CHECKING:
+    from ..domains.base import Domain
+
+__all__ = ["METHODS", "named", "start_point"]
+
+METHODS: dict[str, type[Method]] = {
+    "auto": Auto,
+    "duel-newton": DuelNewton,
+    "duel-csa": DuelCSA,
+    "block": Block,
+    "rdngd": RDNGD,
+    "rrdngd": RRDNGD,
+    "rdfw": RDFW,
+    "bisection": Bisection,
+    "ideal-point": IdealPoint,
+}
+"""The methods by the name that `geoduel.minimize` takes."""
+
+
+def named(method: str | Method, domain: Domain | None, options: dict[str, Any]) -> Method:
+    """Return the method of a name with its settings, or the one given, with its domain."""
+    if not isinstance(method, str):
+        if options:
+            raise ArgumentError(
+                f"options {sorted(options)} go with a method given by name, not with {method!r}"
+            )
+        return method if domain is None else replace(cast(Any, method), domain=domain)
+    one_of(method, "method", tuple(METHODS))
+    kind: Any = METHODS[method]
+    names = [f.name for f in fields(kind) if f.repr]
+    for name in options:
+        if name not in names:
+            raise ArgumentError(
+                f"method {method!r} has no option {name!r}; it takes {', '.join(names)}"
+            )
+    return kind(domain=domain, **options)
+
+
+def start_point(
+    manifold: Manifold, x0: Array | None, domain: Domain | None, rng: np.random.Generator
+) -> Array:
+    """Return the start as a point of manifold and domain; a random one if left out."""
+    if domain is not None and domain.manifold.point_shape != manifold.point_shape:
+        raise ArgumentError(
+            f"domain {domain} is a set in {domain.manifold}, with points of shape "
+            f"{domain.manifold.point_shape}; expected {manifold.point_shape} for {manifold}"
+        )
+    if x0 is None:
+        x0 = manifold.random_point(rng)
+        return x0 if domain is None else domain.project(x0)
+    manifold.check_point(x0, "x0")
+    x0 = manifold.to_manifold(stop(x0))
+    if domain is not None and not bool(namespace(x0).all(domain.contains(x0))):
+        raise ArgumentError(f"x0 is not in the domain {domain}; domain.project(x0) is")
+    return x0

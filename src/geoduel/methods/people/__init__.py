@@ -1,0 +1,8 @@
+"""Methods for questions that a person answers."""
+
+from .bisection import Bisection
+from .choice import for_people
+from .ideal_point import IdealPoint
+from .observer import Observer
+
+__all__ = ["Bisection", "IdealPoint", "Observer", "for_people"]

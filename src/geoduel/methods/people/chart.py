@@ -1,0 +1,101 @@
+"""A chart in which log(c, x) is a polynomial in c: what many ideals see of few points, cheaply."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import NamedTuple
+
+import numpy as np
+
+from ..._numerics.arrays import Array
+from ...errors import CutLocusError, MissingOperationError
+from ...manifolds.base import Manifold
+from ..frame import Frame, to_numpy
+
+__all__ = ["Chart", "features", "upper"]
+
+
+class Chart(NamedTuple):
+    """Normal coordinates c about a point, in which ideals are believed to lie.
+
+    An ideal c sees a point x as log(c, x), in the frame transported from the centre along the
+    geodesic to c. For many ideals and few points, that is interpolated by the quadratic polynomial
+    in c that is right at 1 + d + d(d+1)/2 nodes: the centre, ±r e_i and r (e_i + e_j)/√2. So any
+    manifold with exp, log and transport costs matrix products alone.
+
+    Attributes
+    ----------
+    frame : Frame
+        The centre and its axes.
+    size : float
+        r, about the deviation of the ideals.
+    origin : ndarray of shape (d,)
+        Where the prior is centred.
+    nodes : ndarray of shape (F, d)
+    axes : ndarray of shape (F, d, d)
+        The transported frames, rows in the own basis at each node.
+    points : array of shape (F, *point_shape)
+    solve : ndarray of shape (F, F)
+        From values at the nodes to coefficients.
+    """
+
+    frame: Frame
+    size: float
+    origin: np.ndarray
+    nodes: np.ndarray
+    axes: np.ndarray
+    points: Array
+    solve: np.ndarray
+
+    @classmethod
+    def about(cls, manifold: Manifold, frame: Frame, size: float, origin: np.ndarray) -> Chart:
+        """Chart about the point of a frame."""
+        d = manifold.dim
+        unit = np.eye(d)
+        i, j = np.triu_indices(d, 1)
+        nodes = np.concatenate([np.zeros((1, d)), unit, -unit, (unit[i] + unit[j]) / np.sqrt(2)])
+        solve = np.linalg.inv(features(nodes))
+        nodes = size * nodes
+        scale = np.r_[1.0, np.full(d, 1 / size), np.full(len(nodes) - 1 - d, 1 / size**2)]
+        v = frame.tangent(manifold, nodes)
+        points = manifold.exp(frame.point, v)
+        basis = np.eye(d) if frame.rotation is None else frame.rotation.T
+        try:
+            w = manifold.transport_along(frame.point, v[:, None], frame._vectors(manifold, basis))
+            axes = to_numpy(manifold.to_coords(points[:, None], w))
+        except (CutLocusError, MissingOperationError):
+            axes = np.full((len(nodes), d, d), np.nan)
+        axes = np.where(np.isfinite(axes), axes, basis)
+        return cls(frame, size, origin, nodes, axes, points, scale[:, None] * solve)
+
+    def logs(self, manifold: Manifold, x: Array) -> np.ndarray:
+        """Coefficients of log(c, x) for points x of shape (m, ...); shape (F, d, m), float32."""
+        v = manifold.log(self.points[:, None], x[None])
+        own = to_numpy(manifold.to_coords(self.points[:, None], v))
+        values = np.einsum("fjk,fmk->fjm", self.axes, own)
+        if not np.isfinite(values).all():
+            flat = np.nan_to_num(values[:1]) - self.nodes[:, :, None]
+            values = np.where(np.isfinite(values), values, flat)
+        coefficients = self.solve @ values.reshape(len(values), -1)
+        return coefficients.reshape(values.shape).astype(np.float32)
+
+    def seen_from(
+        self, manifold: Manifold, frame: Frame, c: np.ndarray, moved: np.ndarray
+    ) -> np.ndarray:
+        """Coordinates in another frame, which lies at ``moved``, of points with coordinates c."""
+        y = self.frame.at(manifold, c)
+        own = to_numpy(manifold.to_coords(frame.point, manifold.log(frame.point, y)))
+        own = own if frame.rotation is None else own @ frame.rotation
+        return np.where(np.isfinite(own), own, c - moved)
+
+
+def features(c: np.ndarray) -> np.ndarray:
+    """1, c_i, and c_i c_j for i <= j, shape (n, 1 + d + d(d+1)/2)."""
+    i, j = upper(c.shape[1])
+    return np.concatenate([np.ones((len(c), 1), c.dtype), c, c[:, i] * c[:, j]], axis=1)
+
+
+@cache
+def upper(d: int) -> tuple[np.ndarray, np.ndarray]:
+    """Indices i <= j of a (d, d) array."""
+    return np.triu_indices(d)

@@ -1,0 +1,190 @@
+"""The duel protocol, and how an oracle of any kind is asked and its answers checked.
+
+An oracle is a callable that compares two points,
+
+    oracle(x, y) -> +1 if y is preferred (f(x) > f(y)), -1 if x is preferred, 0 for a tie.
+
+It may have an attribute ``vectorized``. Without it, or where it is false, the oracle is given one
+pair of points and answers one number; where it is true, x and y may have leading axes and the
+answer is an array with one entry a pair.
+
+Anything else an oracle can do is a wrapper around another oracle, and wrappers nest:
+``Counted(Noisy(from_objective(f), flip=0.1, rng=0), budget=1000)``.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from concurrent.futures import Executor
+from functools import partial
+from typing import Any, Protocol
+
+import numpy as np
+
+from .._numerics.arrays import Array, host, namespace
+from .._numerics.batches import as_like, flat_pairs, leading_shape
+from ..errors import BudgetExhaustedError, OracleError
+
+__all__ = ["Oracle", "OracleBase", "answers", "answers_of", "checked_answer", "index_of", "is_bool"]
+
+
+class Oracle(Protocol):
+    """What a method is given: answers to duels, and nothing else.
+
+    ``oracle(x, y)`` returns +1 if y is preferred, -1 if x is preferred, 0 for a tie. An attribute
+    ``vectorized = True`` says that x and y may have leading axes, one pair for each index.
+    """
+
+    def __call__(self, x: Array, y: Array, /) -> Any: ...
+
+
+def answers(
+    oracle: Oracle,
+    x: Array,
+    y: Array,
+    point_ndim: int | None = None,
+    executor: Executor | None = None,
+) -> Any:
+    """Ask an oracle, whatever its kind, and check what comes back.
+
+    Parameters
+    ----------
+    oracle : callable
+        See `Oracle`. One that is not vectorized is asked pair by pair.
+    x, y : array of shape (..., *point_shape)
+        The pairs; leading axes broadcast.
+    point_ndim : int, optional
+        Number of axes of a point. Left out, an oracle that is not vectorized is given x and y as
+        one pair, and the leading axes of a vectorized one are those of its answer.
+    executor : concurrent.futures.Executor, optional
+        Asks the pairs of a batch at once, where the oracle takes one pair at a time.
+
+    Returns
+    -------
+    int or array of shape (...)
+        -1, 0 or +1: an int for one pair, otherwise an array of the dtype and on the device of x.
+
+    Raises
+    ------
+    OracleError
+        If the oracle raises, or answers something else; the message says what.
+    BudgetExhaustedError
+        If a `Counted` oracle has no duels left.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from geoduel.oracles import from_objective
+    >>> larger = from_objective(lambda x: -x[0])  # one point at a time
+    >>> answers(larger, np.array([[1.0], [5.0]]), np.array([2.0]), point_ndim=1)
+    array([ 1., -1.])
+    """
+    return answers_of(oracle)(x, y, point_ndim, executor)
+
+
+def answers_of(oracle: Oracle) -> Callable[..., Any]:
+    """`answers` of one oracle, for whoever asks it often."""
+    return oracle.answers if isinstance(oracle, OracleBase) else partial(_checked_answers, oracle)
+
+
+def _checked_answers(
+    oracle: Oracle,
+    x: Array,
+    y: Array,
+    point_ndim: int | None = None,
+    executor: Executor | None = None,
+) -> Any:
+    """Ask a user's oracle."""
+    try:
+        if getattr(oracle, "vectorized", False) or point_ndim is None:
+            answer = oracle(x, y)
+        elif x.ndim == y.ndim == point_ndim:
+            return checked_answer(oracle(x, y))
+        else:
+            lead, xs, ys = flat_pairs(x, y, point_ndim)
+            each = (map if executor is None else executor.map)(oracle, xs, ys)
+            return as_like(x, np.reshape([checked_answer(a) for a in each], lead))
+    except (OracleError, BudgetExhaustedError):
+        raise
+    except Exception as error:
+        raise OracleError(f"the oracle raised {type(error).__name__}: {error}") from error
+    lead = tuple(np.shape(answer)) if point_ndim is None else leading_shape(x, y, point_ndim)
+    return _checked_batch(answer, lead, x) if lead else checked_answer(answer)
+
+
+class OracleBase:
+    """Base of the oracles of this file, whose answers need no check."""
+
+    vectorized: bool = False
+    point_ndim: int | None = None
+    """Number of axes of a point, once that is known."""
+
+    def __call__(self, x: Array, y: Array) -> Any:
+        return self.answers(x, y)
+
+    def answers(
+        self, x: Array, y: Array, point_ndim: int | None = None, executor: Executor | None = None
+    ) -> Any:
+        """Answer one pair or many; the arguments are those of `geoduel.oracles.base.answers`."""
+        raise NotImplementedError
+
+
+def index_of(flat: int, shape: tuple[int, ...]) -> tuple[int, ...]:
+    """Index of an entry by its number."""
+    return tuple(int(i) for i in np.unravel_index(flat, shape))
+
+
+def is_bool(value: Any) -> bool:
+    """Whether a value is a truth value, or an array of them."""
+    return isinstance(value, bool) or str(getattr(value, "dtype", "")).endswith("bool")
+
+
+_EXPECTED = "expected +1 (y is preferred), -1 (x is preferred) or 0 (tie)"
+
+
+def _no_bool(answer: Any) -> None:
+    if is_bool(answer):
+        raise OracleError(
+            f"the oracle answered {answer!r:.80}, a bool, which could mean either; {_EXPECTED}, "
+            "or use from_preference"
+        )
+
+
+def checked_answer(answer: Any) -> int:
+    """One answer as an int."""
+    if type(answer) is int and -1 <= answer <= 1:
+        return answer
+    _no_bool(answer)
+    shape = tuple(getattr(answer, "shape", ()))
+    try:
+        if not shape and not isinstance(answer, str) and (number := float(answer)) in (-1, 0, 1):
+            return int(number)
+    except (TypeError, ValueError):
+        pass
+    words = f"an array of shape {shape}" if shape else f"{answer!r:.80}"
+    raise OracleError(f"the oracle answered {words}; {_EXPECTED}")
+
+
+def _checked_batch(answer: Any, lead: tuple[int, ...] | None, x: Array) -> Array:
+    """Answers of a vectorized oracle as an array like x."""
+    _no_bool(answer)
+    shape = tuple(np.shape(answer))
+    if lead is not None and shape != lead:
+        raise OracleError(
+            f"the vectorized oracle answered with shape {shape}, expected {lead}, one answer a pair"
+        )
+    try:
+        answer = as_like(x, answer)
+    except Exception as error:
+        raise OracleError(f"the oracle answered {answer!r:.80}; {_EXPECTED}") from error
+    xp = namespace(x)
+    right = (answer == 0) | (xp.abs(answer) == 1)
+    if not bool(xp.all(right)):
+        bad = np.flatnonzero(~host(right).ravel())
+        first = float(host(answer).ravel()[bad[0]])
+        raise OracleError(
+            f"the oracle answered {first} at index {index_of(int(bad[0]), shape)} "
+            f"({bad.size} of {math.prod(shape)} answers are wrong); {_EXPECTED}"
+        )
+    return answer

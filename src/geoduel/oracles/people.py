@@ -1,0 +1,248 @@
+"""Simulated people: what to test a study with before anyone is asked."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+
+from .._numerics.arrays import Array, device, host, namespace
+from .._support.check import nonnegative, positive, real
+from ..errors import ArgumentError
+from ..manifolds.base import Manifold
+
+__all__ = ["DEGREE", "Person", "draw_crowd", "draw_person"]
+
+DEGREE = math.pi / 180
+SLOPE = math.log(3)  # a difference of one JND is told right three times out of four
+
+
+@dataclass
+class Person:
+    """A simulated person who compares two pictures.
+
+    The loss of x is the distance to the person's ideal, as far as they see it: |W log(ideal, x)|
+    with the sensitivities W. Of two points shown left and right they see the difference of the
+    losses in units of their just-noticeable difference (JND), plus logistic noise, and say which
+    is better:
+
+        P("left") = lapse/2 + (1 - lapse) σ(ln 3 · ((loss(right) - loss(left))/JND + bias))
+
+    so that a difference of one JND is told right three times out of four, apart from lapses.
+
+    Parameters
+    ----------
+    manifold : Manifold
+        Where the points live.
+    ideal : array of shape point_shape
+        What they like best.
+    rng : numpy.random.Generator or int
+        The person's moods. The same seed and questions give the same answers.
+    jnd : float
+        Just-noticeable difference, a geodesic length; by default one degree, as radians.
+    lapse : float
+        Share of answers that are given by a coin.
+    always_left : float
+        Share of answers that are "left" whatever is shown.
+    bias : float
+        Advantage of the left picture, in JND.
+    tie : float
+        Perceived differences of less than this many JND are called a tie; 0: never.
+    fatigue : float
+        Growth of the JND by each answer, as a fraction of the first one.
+    weber : float
+        Growth of the JND with the mean loss of what is shown, a fraction: far from what they like
+        people tell less.
+    power : float
+        The loss is the distance to this power, over (20 degrees)^(power - 1); 1 is the distance.
+    sensitivity : ndarray of shape (dim, dim), optional
+        W, in the manifold's coordinates at the ideal; by default the identity.
+
+    Raises
+    ------
+    ArgumentError
+        If a number is out of range, or the ideal not on the manifold.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import geoduel as gd
+    >>> plane = gd.Rotations(2)
+    >>> person = Person(plane, plane.from_angle(0.3), rng=0, lapse=0.0)
+    >>> person.answer(plane.from_angle(0.25), plane.from_angle(-0.5))  # the first is preferred
+    -1
+    >>> gd.minimize(person, plane, np.eye(2), method="bisection", budget=15, rng=1).duels
+    15
+    """
+
+    manifold: Manifold
+    ideal: Array
+    rng: Any = 0
+    jnd: float = DEGREE
+    lapse: float = 0.02
+    always_left: float = 0.0
+    bias: float = 0.0
+    tie: float = 0.0
+    fatigue: float = 0.0
+    weber: float = 0.0
+    power: float = 1.0
+    sensitivity: np.ndarray | None = None
+    answers: int = field(default=0, init=False)
+
+    vectorized: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        self.manifold.check_point(self.ideal, "ideal")
+        self.rng = np.random.default_rng(self.rng)
+        positive(self.jnd, "jnd")
+        positive(self.power, "power")
+        real(self.bias, "bias")
+        for name in ("tie", "fatigue", "weber"):
+            nonnegative(getattr(self, name), name)
+        for name in ("lapse", "always_left"):
+            if not 0 <= real(getattr(self, name), name) <= 1:
+                raise ArgumentError(f"{name} must be from 0 to 1, got {getattr(self, name)!r}")
+        d = self.manifold.dim
+        if self.sensitivity is not None and np.shape(self.sensitivity) != (d, d):
+            raise ArgumentError(
+                f"sensitivity must have shape {(d, d)}, got {np.shape(self.sensitivity)}"
+            )
+
+    def loss(self, x: Array) -> float:
+        """How far ``x`` seems from the ideal, a geodesic length."""
+        if self.sensitivity is None:
+            length = float(self.manifold.dist(self.ideal, x))
+        else:
+            v = self.manifold.log(self.ideal, x)
+            c = np.asarray(host(self.manifold.to_coords(self.ideal, v)), dtype=np.float64)
+            length = float(np.linalg.norm(self.sensitivity @ c))
+        return length**self.power * (20 * DEGREE) ** (1 - self.power)
+
+    def error(self, x: Array) -> float:
+        """Distance of ``x`` to the ideal, a geodesic length."""
+        return float(self.manifold.dist(self.ideal, x))
+
+    def compare(self, left: Array, right: Array) -> Literal["left", "right", "tie"]:
+        """What they say of two points, shown left and right."""
+        rng = self.rng
+        losses = self.loss(left), self.loss(right)
+        jnd = self.jnd * (1 + self.fatigue * self.answers) + self.weber * sum(losses) / 2
+        self.answers += 1
+        if rng.random() < self.always_left:
+            return "left"
+        if rng.random() < self.lapse:
+            return "left" if rng.random() < 0.5 else "right"
+        seen = (losses[1] - losses[0]) / jnd + self.bias + rng.logistic() / SLOPE
+        if abs(seen) < self.tie:
+            return "tie"
+        return "left" if seen > 0 else "right"
+
+    def answer(self, a: Array, b: Array, left: int = 1) -> int:
+        """Their answer as methods take it: -1 if a is preferred, +1 if b is, 0 for a tie.
+
+        ``left``: +1 if a is shown on the left, -1 if b is.
+        """
+        said = self.compare(a, b) if left > 0 else self.compare(b, a)
+        return {"left": -left, "right": left, "tie": 0}[said]
+
+    def __call__(self, x: Array, y: Array) -> int:
+        """As an oracle; the sides are drawn."""
+        return self.answer(x, y, 1 if self.rng.random() < 0.5 else -1)
+
+    def rate(self, duel: Any) -> Literal["a", "b", "tie"]:
+        """As a rater: what to tell a study about a duel with ``a``, ``b`` and ``left``."""
+        words: dict[int, Literal["a", "b", "tie"]] = {-1: "a", 1: "b", 0: "tie"}
+        return words[self.answer(duel.a, duel.b, 1 if duel.left == "a" else -1)]
+
+
+def draw_person(
+    manifold: Manifold,
+    x0: Array,
+    rng: np.random.Generator,
+    distance: float = 20 * DEGREE,
+    spread: float = 1.0,
+    **settings: Any,
+) -> Person:
+    """A person whose ideal lies in a random direction from ``x0``.
+
+    Parameters
+    ----------
+    manifold : Manifold
+    x0 : array of shape point_shape
+    rng : numpy.random.Generator
+        Draws the ideal, the axes of the sensitivities and the person's seed.
+    distance : float
+        Of the ideal, a geodesic length.
+    spread : float
+        Sensitivities run geometrically from 1 to 1/spread, along random axes.
+    **settings
+        Of `Person`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import geoduel as gd
+    >>> sphere = gd.Sphere(3)
+    >>> person = draw_person(sphere, np.eye(3)[0], np.random.default_rng(0), distance=0.5)
+    >>> round(person.error(np.eye(3)[0]), 9)
+    0.5
+    """
+    d = manifold.dim
+    v = rng.standard_normal(d)
+    v *= positive(distance, "distance") / np.linalg.norm(v)
+    xp = namespace(x0)
+    c = xp.asarray(v, dtype=x0.dtype, device=device(x0))
+    ideal = manifold.exp(x0, manifold.from_coords(x0, c))
+    axes = np.linalg.qr(rng.standard_normal((d, d)))[0]
+    sensitivity = None
+    if positive(spread, "spread") != 1:
+        sensitivity = np.geomspace(1, 1 / spread, d)[:, None] * axes
+    seed = int(rng.integers(2**63))
+    return Person(manifold, ideal, seed, sensitivity=sensitivity, **settings)
+
+
+def draw_crowd(
+    manifold: Manifold,
+    x0: Array,
+    rng: np.random.Generator,
+    n: int,
+    distance: float = 20 * DEGREE,
+    disagreement: float = 0.0,
+    varied: float = 0.0,
+    **settings: Any,
+) -> list[Person]:
+    """Several raters about one ideal.
+
+    Parameters
+    ----------
+    manifold, x0, rng, distance, **settings
+        As in `draw_person`.
+    n : int
+        How many.
+    disagreement : float
+        Distance of each rater's own ideal from the common one, a geodesic length.
+    varied : float
+        Their JNDs differ by factors exp(varied · N(0, 1)).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import geoduel as gd
+    >>> sphere = gd.Sphere(3)
+    >>> crowd = draw_crowd(sphere, np.eye(3)[0], np.random.default_rng(0), n=3, disagreement=0.1)
+    >>> [round(float(sphere.dist(crowd[0].ideal, rater.ideal)), 2) > 0 for rater in crowd]
+    [False, True, True]
+    """
+    common = draw_person(manifold, x0, rng, distance).ideal
+    jnd = settings.pop("jnd", DEGREE)
+    crowd = []
+    for _ in range(n):
+        own = jnd * math.exp(nonnegative(varied, "varied") * rng.standard_normal())
+        if nonnegative(disagreement, "disagreement") > 0:
+            crowd.append(draw_person(manifold, common, rng, disagreement, jnd=own, **settings))
+        else:
+            seed = int(rng.integers(2**63))
+            crowd.append(Person(manifold, common, seed, jnd=own, **settings))
+    return crowd

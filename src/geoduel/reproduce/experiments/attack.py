@@ -1,0 +1,307 @@
+"""Attack on a network: PGD, RGD, ZO-RGD and RDNGD, as published and repaired (its figure 5).
+
+The experiment is registered as any other: ``EXPERIMENTS["attack"] = ATTACK``. It needs torch, and
+``Plan.attack_data`` is a folder with pictures (CIFAR-10 in a form that
+`geoduel.attack.load_pictures` reads) and one ``.safetensors`` file of a VGG-11. Without
+it scikit-learn's digits are attacked, with a small network that learns them first; the section says
+which. A task is one method on all images, so that methods run side by side.
+"""
+
+from __future__ import annotations
+
+import io
+import warnings
+from collections.abc import Sequence
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ...errors import TiesWarning
+from ...plotting import COLOURS, panels
+from ..experiment import Experiment, Outcome, Plan, Task
+from ..report import Block, Claim, Figure, Pictures, Section, Table
+
+__all__ = ["ATTACK", "Attack"]
+
+# Label: method, directions, iterations, least questions an iteration asks.
+LINES: dict[str, tuple[str, str | None, int, int]] = {
+    "PGD": ("pgd", None, 100, 1),
+    "RGD": ("rgd", None, 100, 1),
+    "ZO-RGD": ("zo-rgd", None, 20, 501),
+    "RDNGD, settings of the text": ("rdngd-paper", None, 200, 10),
+    "RDNGD, settings of the code": ("rdngd-released", None, 200, 10),
+    "RDNGD, repaired": ("rdngd", None, 200, 10),
+    "default method": ("auto", None, 2000, 1),
+}
+SHOWN = ("PGD", "RGD", "ZO-RGD", "RDNGD, settings of the code", "default method")
+PICTURES = 3
+
+
+class Attack(Experiment):
+    """See the module."""
+
+    name = "attack"
+    title = "Attack on a deep neural network"
+
+    def tasks(self, plan: Plan) -> list[Task]:
+        if find_spec("torch") is None:
+            return []
+        data = "digits" if plan.attack_data is None else str(plan.attack_data)
+        images = (20 if plan.quick else 60) if data == "digits" else (4 if plan.quick else 30)
+        share = 5 if plan.quick else 1
+        return [
+            Task(
+                f"attack: {label}",
+                {
+                    "label": label,
+                    "method": method,
+                    "directions": directions,
+                    "budget": -(-iterations // share) * questions,
+                    "data": data,
+                    "images": images,
+                    "eps": 0.3 if data == "digits" else 0.05,
+                    "oracle": "loss",
+                    "seed": 0,
+                },
+            )
+            for label, (method, directions, iterations, questions) in LINES.items()
+        ]
+
+    def run(self, settings: dict[str, Any]) -> dict[str, Any]:
+        import torch
+
+        from ...attack import attack
+        from ...attack.command import prepared
+
+        torch.set_num_threads(1)  # tasks run side by side
+        network, pictures = prepared(settings["data"], None, settings["images"])
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", TiesWarning)  # counted, and the point of two lines
+            result = attack(
+                network,
+                pictures.images,
+                pictures.labels,
+                **{k: settings[k] for k in ("method", "directions", "budget", "eps", "oracle")},
+                rng=settings["seed"],
+            )
+        with torch.no_grad():
+            answers = network(result.images[:PICTURES]).argmax(1).tolist()
+        h = result.history
+        every = max(1, len(h.iteration) // 200)
+        return {
+            "sees": result.sees,
+            "success": result.success.tolist(),
+            "comparisons": result.comparisons.tolist(),
+            "forward_passes": result.forward_passes.tolist(),
+            "ties": result.ties,
+            "seconds": result.seconds,
+            "iteration": h.iteration[::every],
+            "loss": h.score[::every],
+            "time": h.seconds[::every],
+            "passes": h.forward_passes[::every],
+            "originals": _bytes(pictures.images[:PICTURES]),
+            "pictures": _bytes(result.images[:PICTURES]),
+            "labels": pictures.labels[:PICTURES].tolist(),
+            "answers": answers,
+            "classes": list(pictures.classes),
+        }
+
+    def section(self, plan: Plan, outcomes: Sequence[Outcome]) -> Section:
+        if not outcomes:
+            return Section(
+                self.name, self.title, ["Not run: it needs torch (pip install 'geoduel[attack]')."]
+            )
+        by = {o.task.settings["label"]: o.record for o in outcomes}
+        by = {label: by[label] for label in LINES if label in by}
+        settings = outcomes[0].task.settings
+        what = (
+            "scikit-learn's digits and a small convolutional network trained on the spot (the "
+            "paper's CIFAR-10 and VGG with `--attack-data`)"
+            if settings["data"] == "digits"
+            else f"the pictures and the network in `{Path(settings['data']).name}`"
+        )
+        blocks: list[Block] = [
+            f"Perturbations on the sphere of radius {settings['eps']:g}·|x| around "
+            f"{settings['images']} images that the network classifies right: {what}. Methods "
+            "maximise the network's loss; an image is done when its answer changes. PGD and RGD "
+            "see gradients, ZO-RGD sees 500 values an iteration, the others compare pairs of "
+            "images and see nothing else.",
+            Figure("attack-loss", _curves(by), CAPTION),
+            Table(
+                ("method", "sees", "misclassified", "comparisons", "forward passes", "ties"),
+                [_row(label, r) for label, r in by.items()],
+                "Comparisons and forward passes are medians over the images that were fooled. "
+                "Ties: share of the comparisons whose two images get the same loss.",
+                "attack",
+            ),
+            Pictures(_pictures(by), "Originals, and what the methods made of them."),
+        ]
+        rows = [
+            {"experiment": self.name, "method": label, "sees": r["sees"], **_counts(r)}
+            for label, r in by.items()
+        ]
+        return Section(self.name, self.title, blocks, claims=_claims(by), rows=rows)
+
+
+CAPTION = (
+    "Mean over images of the highest loss so far, against iterations and seconds; images that are "
+    "done keep theirs. An iteration is one gradient (PGD, RGD), 501 values (ZO-RGD), ten "
+    "comparisons (RDNGD) or one (default method). Right: misclassified images against forward "
+    "passes an image."
+)
+
+
+def _curves(by: dict[str, dict[str, Any]]) -> Any:
+    styles = {"comparisons": "-", "scores": "--", "gradients": ":"}
+    with panels(1, 3) as (figure, axes):
+        for i, (label, r) in enumerate(by.items()):
+            look = {"color": _colour(i), "linestyle": styles[r["sees"]], "label": label}
+            n = len(r["success"])
+            axes[0, 0].plot(np.add(r["iteration"], 1), r["loss"], **look)
+            axes[0, 1].plot(r["time"], r["loss"], **look)
+            spent = sorted(p for p, s in zip(r["forward_passes"], r["success"], strict=True) if s)
+            share = np.arange(1, len(spent) + 1) / n
+            axes[0, 2].step([1, *spent], [0, *share], where="post", **look)
+        for axis, words in zip(
+            axes[0], ("iterations + 1", "seconds", "forward passes"), strict=True
+        ):
+            axis.set_xlabel(words)
+            axis.set_xscale("log")
+        axes[0, 0].set_title("loss")
+        axes[0, 1].set_title("loss")
+        axes[0, 2].set_title("misclassified")
+        axes[0, 2].set_ylim(0, 1.02)
+        handles, names = axes[0, 0].get_legend_handles_labels()
+        figure.legend(handles, names, loc="outside upper left", ncols=4)
+    return figure
+
+
+def _colour(i: int) -> str:
+    return [*COLOURS, "#6b7280"][i % (len(COLOURS) + 1)]
+
+
+def _counts(record: dict[str, Any]) -> dict[str, Any]:
+    fooled = np.array(record["success"])
+    asked = int(np.sum(record["comparisons"]))
+    middle = {
+        name: float(np.median(np.array(record[name])[fooled])) if fooled.any() else None
+        for name in ("comparisons", "forward_passes")
+    }
+    return {
+        "misclassified": float(fooled.mean()),
+        **middle,
+        "ties": record["ties"] / asked if asked else None,
+    }
+
+
+def _row(label: str, record: dict[str, Any]) -> list[str]:
+    c = _counts(record)
+
+    def words(value: float | None, form: str) -> str:
+        return "–" if value is None else format(value, form)
+
+    compares = record["sees"] == "comparisons"
+    return [
+        label,
+        record["sees"],
+        f"{c['misclassified']:.0%}",
+        words(c["comparisons"] if compares else None, ",.0f"),
+        words(c["forward_passes"], ",.0f"),
+        words(c["ties"], ".0%"),
+    ]
+
+
+def _claims(by: dict[str, dict[str, Any]]) -> list[Claim]:
+    where = "5.4, figure 5"
+    claims = []
+    code, text = by.get("RDNGD, settings of the code"), by.get("RDNGD, settings of the text")
+    zo, ours = by.get("ZO-RGD"), by.get("default method")
+    if code and text:
+        claims.append(
+            Claim(
+                where,
+                "RDNGD fools the network on all the images shown",
+                "100 %",
+                f"{np.mean(code['success']):.0%} with the settings of the code, "
+                f"{np.mean(text['success']):.0%} with those of the text",
+                None,
+                f"With ν = 1e-6 in single precision {_counts(code)['ties'] or 0:.0%} of the "
+                "comparisons are ties, as the perturbed images round to one and the same; a step "
+                "of 1e-6 moves nowhere in 1,000 iterations.",
+            )
+        )
+    if zo and ours:
+        a, b = (_counts(r)["forward_passes"] for r in (zo, ours))
+        claims.append(
+            Claim(
+                where,
+                "comparisons reach a higher loss at lower cost than ZO-RGD's 500 values",
+                "less time",
+                f"{b:,.0f} forward passes (default method) and {a:,.0f} (ZO-RGD), medians"
+                if a and b
+                else "–",
+                b / a if a and b else None,
+                "Right with probes that the arithmetic resolves: 500 values buy one step.",
+            )
+        )
+    if code and zo:
+        a, b = (_counts(r)["forward_passes"] for r in (code, zo))
+        claims.append(
+            Claim(
+                where,
+                "10 samples an iteration instead of 500: superior query efficiency",
+                "fewer queries",
+                f"{a:,.0f} forward passes against {b:,.0f}, medians" if a and b else "–",
+                a / b if a and b else None,
+                "With the settings of the code; those of the text do not move (E16).",
+            )
+        )
+    if by:
+        dimension = np.size(next(iter(by.values()))["originals"][0]) - 1
+        claims.append(
+            Claim(
+                where,
+                "The sphere has dimension about 1000",
+                "1,000",
+                f"{dimension:,}",
+                dimension / 1000,
+                "One less than the pixels; 3,071 for CIFAR-10 (E16).",
+            )
+        )
+    return claims
+
+
+def _bytes(images: Any) -> list[Any]:
+    """Pixels as JSON: whole numbers 0..255, (n, height, width, channels)."""
+    return (images.permute(0, 2, 3, 1) * 255).round().int().tolist()
+
+
+def _pictures(by: dict[str, dict[str, Any]]) -> list[list[tuple[bytes, str]]]:
+    any_record = next(iter(by.values()))
+    shown = [label for label in SHOWN if label in by]
+    rows = []
+    for i, original in enumerate(any_record["originals"]):
+        named = any_record["classes"]
+        row = [(_jpeg(original), f"original: {named[any_record['labels'][i]]}")]
+        row += [
+            (_jpeg(by[label]["pictures"][i]), f"{label}: {named[by[label]['answers'][i]]}")
+            for label in shown
+        ]
+        rows.append(row)
+    return rows
+
+
+def _jpeg(pixels: list[Any], size: int = 128) -> bytes:
+    """An enlarged picture with its pixels visible."""
+    from PIL import Image
+
+    a = np.asarray(pixels, dtype=np.uint8)
+    image = Image.fromarray(a if a.shape[2] == 3 else a[..., 0]).convert("RGB")
+    stream = io.BytesIO()
+    image.resize((size, size), Image.Resampling.NEAREST).save(stream, "JPEG", quality=90)
+    return stream.getvalue()
+
+
+ATTACK = Attack()

@@ -1,0 +1,292 @@
+"""Misprints and limits of the paper that a run shows: growing accuracies, radii below rounding."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ... import theory
+from ...domains.ball import Ball
+from ...errors import RadiusWarning, TiesWarning
+from ...manifolds import Euclidean
+from ...optimize import minimize
+from ...oracles.objective import from_objective
+from ...problems import Karcher, Problem, Rayleigh
+from ...schedules import constant
+from ..experiment import Experiment, Outcome, Plan, Task
+from ..report import Claim, Figure, Section, Table, number
+
+__all__ = ["ERRATA"]
+
+D = 4
+VERSIONS = ("as printed", "as the proof needs")
+RADII = tuple(10.0 ** (k / 2) for k in range(-20, -3))
+RESOLVED = {  # label: problem, dtype, gap relative to the start where signs are counted
+    "Rayleigh, float64": ("rayleigh", "float64", 1e-3),
+    "Rayleigh, float32": ("rayleigh", "float32", 1e-3),
+    "Karcher, float64": ("karcher", "float64", 1e-7),
+}
+FLOAT32_RADII = (1e-6, 3e-4)
+
+
+class Errata(Experiment):
+    """What the errata change, in runs."""
+
+    name, title, version = "errata", "Theory made visible: errata that a run shows", 1
+
+    def tasks(self, plan: Plan) -> list[Task]:
+        draws, T = (200, 2_000) if plan.quick else (2_000, 20_000)
+        return [
+            *(
+                Task(f"RRDNGD, ε_k {v}", {"what": "phases", "version": v, "d": D, "seed": s}, s)
+                for v in VERSIONS
+                for s in range(plan.seeds)
+            ),
+            *(
+                Task(f"right signs: {k}", {"what": "signs", "on": k, "draws": draws, "seed": 7})
+                for k in RESOLVED
+            ),
+            *(
+                Task(
+                    f"float32, radius {radius:g}",
+                    {"what": "float32", "radius": radius, "iterations": T, "seed": s},
+                    turn=s,
+                )
+                for radius in FLOAT32_RADII
+                for s in range(plan.seeds)
+            ),
+        ]
+
+    def run(self, settings: dict[str, Any]) -> dict[str, Any]:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", RadiusWarning)
+            warnings.simplefilter("ignore", TiesWarning)
+            return {"phases": phases, "signs": signs, "float32": single}[settings["what"]](settings)
+
+    def section(self, plan: Plan, outcomes: Sequence[Outcome]) -> Section:
+        found: dict[str, list[Outcome]] = {"phases": [], "signs": [], "float32": []}
+        for o in outcomes:
+            found[o.task.settings["what"]].append(o)
+        ends = {
+            v: _median([o.record["gap"][-1] for o in found["phases"] if _is(o, "version", v)])
+            for v in VERSIONS
+        }
+        stays = {
+            r: _median([o.record["gap"][-1] for o in found["float32"] if _is(o, "radius", r)])
+            for r in FLOAT32_RADII
+        }
+        caption = (
+            "Left: RRDNGD on |x|²/2 with the accuracies ε_k = αD/2^(2−k) that the paper prints, "
+            "which grow, and αD/2^(k+2), which its proof uses (E1). Middle: share of duels with "
+            "the right sign against the radius ν; half is a coin flip (E9). Right: RDNGD on the "
+            "Rayleigh quotient in float32, d = 100, with the attack's radius 1e-6 and with 3e-4."
+        )
+        rows = [
+            [o.task.settings["on"], *(f"{o.record['right'][RADII.index(r)]:.0%}" for r in _SHOWN)]
+            for o in found["signs"]
+        ]
+        claims = [
+            Claim(
+                "Theorem 3.10",
+                "ε_k = αD/2^(2−k)",
+                "gap below any ε",
+                f"stalls at {number(ends[VERSIONS[0]])}",
+                None,
+                "The accuracies grow, and with them the steps (E1). With αD/2^(k+2) the same "
+                f"phases end at {number(ends[VERSIONS[1]])}.",
+            ),
+            Claim(
+                "5.4",
+                "ν = 1e-6 for pictures in float32",
+                "right signs",
+                f"a Rayleigh run stays at {number(stays[FLOAT32_RADII[0]])}",
+                None,
+                "Below the resolution of float32 (E9, E16); with ν = 3e-4 the same run ends at "
+                f"{number(stays[FLOAT32_RADII[1]])}.",
+            ),
+        ]
+        return Section(
+            self.name,
+            self.title,
+            [
+                Figure(self.name, _figure(found), caption),
+                Table(
+                    ["signs", *(f"ν = {r:.0e}" for r in _SHOWN)],
+                    rows,
+                    "Duels with the right sign: the Rayleigh quotient where the gap is a "
+                    "thousandth of the start's, the Karcher mean where it is a ten-millionth.",
+                    name="right-signs",
+                ),
+                theorems_as_settings(),
+            ],
+            claims=[] if plan.quick else claims,
+            rows=[{"on": o.task.settings["on"], **o.record} for o in found["signs"]],
+        )
+
+
+_SHOWN = (RADII[0], RADII[4], RADII[8], RADII[12], RADII[16])  # 1e-10, 1e-8, ..., 1e-2
+
+
+def _is(o: Outcome, name: str, value: Any) -> bool:
+    return o.task.settings[name] == value
+
+
+def _median(values: Sequence[float]) -> float:
+    return float(np.median(values)) if values else math.nan
+
+
+def phases(settings: dict[str, Any]) -> dict[str, Any]:
+    """RRDNGD with Theorem 3.10's phases, the accuracies growing or halving."""
+    d, printed = settings["d"], settings["version"] == VERSIONS[0]
+    space = Euclidean(d)
+    rule = theory.strongly_convex(
+        d=d, L=1.0, alpha=1.0, D=1.0, eps=1e-6, kappa=0.0, diameter=4.0,
+        rule="tight", phases="direct",
+    )  # fmt: skip
+    # The printed ε_k is the proof's with k and -k exchanged, and η_k grows like its root.
+    first = rule.step_size(0)
+    x0 = np.zeros(d)
+    x0[0] = 1.0
+    result = minimize(
+        from_objective(lambda x: 0.5 * (x * x).sum(axis=-1), vectorized=True),
+        space,
+        x0,
+        method="rrdngd",
+        phase_length=rule.phase_length,
+        phases=rule.phases,
+        step_size=(lambda k: first * math.sqrt(2.0) ** k) if printed else rule.step_size,
+        radius=1e-8,
+        domain=Ball(space, np.zeros(d), 2.0),
+        rng=settings["seed"],
+        monitor=lambda x: float(0.5 * x @ x),
+    )
+    return _thinned(result.history.duels, result.history.monitor)
+
+
+def _thinned(duels: Sequence[int], gap: Sequence[float]) -> dict[str, Any]:
+    keep = np.unique(np.linspace(0, len(duels) - 1, 300).round().astype(int))
+    return {"duels": [duels[i] for i in keep], "gap": [float(gap[i]) for i in keep]}
+
+
+def signs(settings: dict[str, Any]) -> dict[str, Any]:
+    """Share of duels that agree with the gradient, by radius, at a point near the optimum."""
+    name, dtype, share = RESOLVED[settings["on"]]
+    rng = np.random.default_rng(settings["seed"])
+    problem: Problem = (
+        Rayleigh.random(100, 3000) if name == "rayleigh" else Karcher.random(5, rng=4000)
+    )
+    manifold = problem.manifold
+    x = _where(problem, share * float(problem.gap(problem.x0)))
+    u = manifold.unit_tangent(rng, np.broadcast_to(x, (settings["draws"], *x.shape)))
+    slope = manifold.inner(x, problem.gradient(x), u)
+    x, u = x.astype(dtype), u.astype(dtype)
+    right = []
+    for radius in RADII:
+        ahead, behind = manifold.exp_pair(x, np.asarray(radius, dtype=dtype) * u)
+        answer = np.sign(problem.objective(ahead) - problem.objective(behind))
+        # A tie answers -1 in the paper, right half of the time.
+        right.append(float(np.mean(np.where(answer == 0, -1, answer) * slope > 0)))
+    return {"radius": list(RADII), "right": right}
+
+
+def _where(problem: Problem, gap: float) -> np.ndarray:
+    """The point of the geodesic from the optimum to the start where the gap is ``gap``."""
+    manifold = problem.manifold
+    walk = manifold.geodesic(problem.optimum, manifold.log(problem.optimum, problem.x0))
+    low, high = 0.0, 1.0
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (middle, high) if problem.gap(walk(middle)) < gap else (low, middle)
+    return walk(high)
+
+
+def single(settings: dict[str, Any]) -> dict[str, Any]:
+    """RDNGD in float32."""
+    problem = Rayleigh.random(100, 3000 + settings["seed"])
+    result = minimize(
+        problem.oracle(),
+        problem.manifold,
+        problem.x0.astype(np.float32),
+        method="rdngd",
+        iterations=settings["iterations"],
+        step_size=constant(1e-2),
+        radius=settings["radius"],
+        ties="paper",
+        rng=settings["seed"],
+        monitor=lambda x: float(problem.gap(x.astype(np.float64))),
+    )
+    return {**_thinned(result.history.duels, result.history.monitor), "ties": result.ties}
+
+
+def theorems_as_settings() -> Table:
+    """What the theorems would prescribe for the paper's own problems."""
+    rows = []
+    rayleigh, karcher = Rayleigh.random(100, 3000), Karcher.random(5, rng=4000)
+    away = float(karcher.manifold.dist(karcher.x0, karcher.optimum))
+    around: dict[str, Any] = {
+        "L": karcher.smoothness_bound,
+        "kappa": -0.5,
+        "diameter": 2 * away,
+        "eps": 1e-3,
+    }
+    D2 = float(rayleigh.manifold.dist(rayleigh.x0, rayleigh.optimum)) ** 2
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RadiusWarning)
+        for rule in ("printed", "balanced"):
+            p = theory.nonconvex(
+                d=99, L=rayleigh.smoothness, D=D2, eps=1e-2, rule=rule, constant="worst"
+            )
+            rows.append(["3.6, Rayleigh d = 100, ε = 0.01", rule, p.iterations, p.radius])
+        for rule in ("printed", "tight"):
+            q = theory.convex(d=15, D=away**2, rule=rule, **around)
+            rows.append(["3.7, Karcher n = 5, ε = 0.001", rule, q.iterations, q.radius])
+        for rule in ("printed", "tight"):
+            r = theory.strongly_convex(
+                d=15, D=away**2, alpha=1.0, rule=rule,
+                phases="printed" if rule == "printed" else "direct", **around,
+            )  # fmt: skip
+            total = r.phases * r.phase_length
+            rows.append(["3.10, Karcher n = 5, ε = 0.001", rule, total, r.radius(r.phases - 1)])
+    body = [[a, b, number(float(T)), number(nu)] for a, b, T, nu in rows]
+    return Table(
+        ["theorem and problem", "rule", "iterations", "last radius"],
+        body,
+        "What the theorems would ask for on the paper's problems: guarantees, and no settings. The "
+        "experiments use T = 50,000 and 5,000. Rules other than the printed one follow from the "
+        "same proofs (`geoduel.theory`).",
+        name="theorems-as-settings",
+    )
+
+
+def _figure(found: dict[str, list[Outcome]]) -> Any:
+    from ...plotting import COLOURS, band, panels
+
+    with panels(1, 3, height=3.7) as (figure, axes):
+        left, middle, right = axes[0]
+        for axis, what, key, names in (
+            (left, "phases", "version", dict(zip(VERSIONS, VERSIONS, strict=True))),
+            (right, "float32", "radius", {r: f"ν = {r:.0e}" for r in FLOAT32_RADII}),
+        ):
+            for colour, (value, label) in zip(COLOURS, names.items(), strict=False):
+                records = [o.record for o in found[what] if _is(o, key, value)]
+                if records:
+                    gaps = np.maximum([r["gap"] for r in records], 1e-16)
+                    band(axis, np.asarray(records[0]["duels"]), gaps, colour=colour, label=label)
+            axis.set(yscale="log", xlabel="duels")
+            axis.legend()
+        left.set_title("f − f* of RRDNGD")
+        right.set_title("f − f* in float32")
+        for colour, o in zip(COLOURS, found["signs"], strict=False):
+            r = o.record
+            middle.plot(r["radius"], r["right"], "o-", ms=3.5, color=colour,
+                        label=o.task.settings["on"])  # fmt: skip
+        middle.set(xscale="log", xlabel="radius ν", title="right signs", ylim=(0.4, 1.03))
+        middle.legend()
+    return figure
+
+
+ERRATA = Errata()

@@ -1,0 +1,73 @@
+"""Logs in memory."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from ...errors import DuplicateStudyError, UnknownStudyError
+from ..log import Row
+from .base import Log, Storage
+
+__all__ = ["MemoryStorage"]
+
+
+@dataclass
+class _Kept:
+    """One study in memory."""
+
+    described: str
+    rows: list[Row] = field(default_factory=list)
+
+    def read(self, after: int) -> list[Row]:
+        return self.rows[after:]
+
+    def append(self, rows: Sequence[Row]) -> None:
+        self.rows.extend(rows)
+
+
+class MemoryStorage(Storage):
+    """Logs in the memory of this process, gone when it ends."""
+
+    url = None
+
+    def __init__(self) -> None:
+        self._studies: dict[str, _Kept] = {}
+        self._lock = threading.RLock()
+
+    def names(self) -> list[str]:
+        return sorted(self._studies)
+
+    def create(self, name: str, settings: str, rows: Sequence[Row] = ()) -> None:
+        with self._lock:
+            if name in self._studies:
+                raise DuplicateStudyError(name)
+            self._studies[name] = _Kept(settings, list(rows))
+
+    def settings(self, name: str) -> str:
+        return self._find(name).described
+
+    def delete(self, name: str) -> None:
+        with self._lock:
+            self._find(name)
+            del self._studies[name]
+
+    def read(self, name: str, after: int) -> list[Row]:
+        return self._find(name).read(after)
+
+    def write(self, name: str, act: Callable[[Log], Any], durable: bool = True) -> Any:
+        with self._lock:
+            return act(self._find(name))
+
+    def load_snapshot(self, name: str) -> str | None:
+        return None
+
+    def save_snapshot(self, name: str, number: int, text: str) -> None:
+        """Memory ends with the process: there is nothing to load faster."""
+
+    def _find(self, name: str) -> _Kept:
+        if name not in self._studies:
+            raise UnknownStudyError(name)
+        return self._studies[name]

@@ -1,0 +1,48 @@
+"""Noise: what duels asked twice tell of the flip rate."""
+
+import math
+
+import numpy as np
+import pytest
+
+from geoduel.methods.descent.noise import FADE, Noise
+
+
+def test_answers_that_never_differ_are_right():
+    noise = Noise().see(np.ones(20), np.ones(20))
+    assert (noise.flip_rate, noise.capacity, noise.widen) == (0.0, 1.0, 1.0)
+
+
+def test_coins_tell_nothing_and_widen_the_probes():
+    first = np.ones(200)
+    noise = Noise().see(first, np.where(np.arange(200) % 2, 1.0, -1.0))
+    assert noise.capacity == 0.005
+    assert noise.flip_rate > 0.4
+    assert noise.widen > 10
+
+
+def test_steps_neither_shrink_nor_grow_on_coins_once_probes_are_widened():
+    """The mean over all numbers of pairs that may differ, with the probabilities of coins."""
+    for asked in (10, 50, 100):
+        chances = np.array([math.comb(asked, k) / 2.0**asked for k in range(asked + 1)])
+        told = [Noise(asked, k, widen=2.0).learned for k in range(asked + 1)]
+        at_once = [Noise(asked, k).learned for k in range(asked + 1)]
+        spread = math.sqrt(chances @ np.square(told))
+        assert abs(chances @ np.array(told)) < 0.05 * spread
+        assert chances @ np.array(at_once) > 0.1 * spread  # what this is for
+        assert min(told) < 0 < told[0]
+
+
+def test_a_constant_flip_rate_is_found():
+    rng = np.random.default_rng(0)
+    first, again = (np.where(rng.random(1000) < 0.2, -1.0, 1.0) for _ in range(2))
+    # The memory counts as some 200 pairs, so 2p(1-p) is known to 0.033 and p to 0.028.
+    assert abs(Noise().see(first, again).flip_rate - 0.2) < 3 * 0.028
+
+
+def test_shorter_probes_let_counts_fade_and_ask_again():
+    noise = Noise(asked=10.0, differed=2.0)
+    shorter, longer = noise.rescaled(0.1), noise.rescaled(10.0)
+    assert shorter.asked / noise.asked == shorter.differed / noise.differed == 0.1**FADE
+    assert shorter.credit == pytest.approx(1.0)
+    assert longer == noise
