@@ -10,15 +10,12 @@ import numpy as np
 
 from .._numerics.arrays import (
     Array,
-    at_zero,
-    combine,
     cosh_sinhc,
     dot,
     expand,
     namespace,
     normal,
     safe_sqrt,
-    surely,
     where,
 )
 from .._support.check import positive_int
@@ -112,9 +109,9 @@ class Hyperbolic(Manifold):
         def point(t: float | Array) -> Array:
             length2 = t * t * v2
             c, s = cosh_sinhc(length2)
-            y = combine(c, x, s * t, v, 1)
+            y = expand(c, 1) * x + expand(s * t, 1) * v
             # The time entry of y itself, at zero: exp(x, 0) is x to the last bit.
-            return _with_time(at_zero(length2, _time(y), safe_sqrt(1 + _dot(y, y))), y)
+            return _with_time(where(length2 == 0, _time(y), safe_sqrt(1 + _dot(y, y))), y)
 
         return point
 
@@ -122,7 +119,7 @@ class Hyperbolic(Manifold):
         # The part of y that is tangent at x is y - cosh(d) x, of length sinh(d).
         across, _, q = _pair(x, y)
         ratio = _arc_over_sinh(q)
-        u = combine(-q / 2 * ratio, x, ratio, across, 1, spend=True)
+        u = expand(ratio, 1) * across - expand(q / 2 * ratio, 1) * x
         return _with_time(_dot(x, u) / _time(x), u)
 
     def transport(self, x: Array, y: Array, v: Array) -> Array:
@@ -244,7 +241,10 @@ class Hyperbolic(Manifold):
 
 def _dot(u: Array, v: Array) -> Array:
     """Dot product of the spatial parts."""
-    return dot(u, v, 1)
+    u, v = u[..., 1:], v[..., 1:]
+    if type(u) is np.ndarray is type(v) and u.ndim + v.ndim > 2:  # a BLAS call a row takes longer
+        return np.einsum("...i,...i->...", u, v)
+    return dot(u, v)
 
 
 def _time(x: Array) -> Array:
@@ -288,14 +288,8 @@ def _pair(x: Array, y: Array) -> tuple[Array, Array, Array]:
     across = y - x
     up = _dot(across, x + y) / (x0 + y0)
     x_nearer = x0 <= y0
-    if isinstance(x_nearer, np.ndarray):
-        # One of the stacks for all is as good, while its points are not much farther out.
-        whole = bool(up.sum() >= 0)
-        if surely(x0 <= 4 * y0 if whole else y0 <= 4 * x0):
-            x_nearer = whole
     near, far = where(x_nearer, x0, y0), where(x_nearer, y0, x0)
-    moved = expand(-up / (1 + near), 1) * where(expand(x_nearer, 1), x, y)
-    moved += across
+    moved = across - expand(up / (1 + near), 1) * where(expand(x_nearer, 1), x, y)
     return across, up, _dot(moved, moved) * ((1 + near) / (1 + far))
 
 
@@ -309,6 +303,6 @@ def _arc(q: Array) -> tuple[Array, Array]:
 
 def _arc_over_sinh(q: Array) -> Array:
     """Ratio d / sinh(d) from q = 4 sinh²(d/2), smooth at zero."""
-    zero = False if surely(q) else q == 0
+    zero = q == 0
     arc, sinh = _arc(where(zero, 1.0, q))
     return where(zero, 1 - q / 6, arc / sinh)
