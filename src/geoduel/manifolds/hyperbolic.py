@@ -10,6 +10,7 @@ import numpy as np
 
 from .._numerics.arrays import (
     Array,
+    at_zero,
     cosh_sinhc,
     dot,
     expand,
@@ -111,7 +112,7 @@ class Hyperbolic(Manifold):
             c, s = cosh_sinhc(length2)
             y = expand(c, 1) * x + expand(s * t, 1) * v
             # The time entry of y itself, at zero: exp(x, 0) is x to the last bit.
-            return _with_time(where(length2 == 0, _time(y), safe_sqrt(1 + _dot(y, y))), y)
+            return _with_time(at_zero(length2, _time(y), safe_sqrt(1 + _dot(y, y))), y)
 
         return point
 

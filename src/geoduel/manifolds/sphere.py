@@ -10,6 +10,7 @@ import numpy as np
 
 from .._numerics.arrays import (
     Array,
+    at_zero,
     blas,
     cos_sinc,
     dot,
@@ -106,7 +107,7 @@ class Sphere(Manifold):
         def point(t: float | Array) -> Array:
             angle2 = t * t * v2
             c, s = cos_sinc(angle2)
-            c = where(angle2 == 0, c, c * renew)  # exp(x, 0) is x to the last bit
+            c = at_zero(angle2, c, c * renew)  # exp(x, 0) is x to the last bit
             return self._times(c, x) + self._times(s * t, v)
 
         return point
@@ -254,11 +255,11 @@ class Sphere(Manifold):
 
 
 def fast_walk(sphere: Sphere, rng: np.random.Generator, x: Array) -> Callable[..., Array]:
-    """`Sphere.random_geodesic` from one vector x, by BLAS: a run on one problem spends its time here."""
-    g = rng.standard_normal(x.size)
-    g = blas.axpy(x, g, g.size, -blas.dot(x, g))
-    u = blas.scal(1 / blas.nrm2(g), g)
-    renew, rotate = 1.5 - 0.5 * blas.dot(x, x), blas.rot
+    """`Sphere.random_geodesic` from one vector x, by BLAS: half of what RDNGD does here."""
+    b, g = blas(), rng.standard_normal(x.size)
+    g = b.daxpy(x, g, a=-b.ddot(x, g))
+    u = b.dscal(1 / b.dnrm2(g), g)
+    renew, rotate = 1.5 - 0.5 * b.ddot(x, x), b.drot
 
     def point(t: float | Array) -> Array:
         if not isinstance(t, float):
