@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from .._numerics.arrays import Array, dot, eps, expand, namespace, normal, safe_sqrt, surely
+from .._numerics.arrays import Array, dot, eps, expand, namespace, normal, safe_sqrt
 from ..errors import ArgumentError, CutLocusError, NotOnManifoldError, NotTangentError
 
 __all__ = ["Manifold"]
@@ -293,8 +293,6 @@ class Manifold(ABC):
                     f"log on {self}: y is in the cut locus of x, the minimising geodesic is not "
                     f"unique; x = {x!r:.60}, y = {y!r:.60}"
                 )
-            return value
-        if surely(bad == 0):  # and no copy of all points is needed
             return value
         xp = namespace(value)
         nan = xp.asarray(math.nan, dtype=value.dtype, device=value.device)

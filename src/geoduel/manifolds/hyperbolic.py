@@ -242,10 +242,7 @@ class Hyperbolic(Manifold):
 
 def _dot(u: Array, v: Array) -> Array:
     """Dot product of the spatial parts."""
-    u, v = u[..., 1:], v[..., 1:]
-    if type(u) is np.ndarray is type(v) and u.ndim + v.ndim > 2:  # a BLAS call a row takes longer
-        return np.einsum("...i,...i->...", u, v)
-    return dot(u, v)
+    return dot(u[..., 1:], v[..., 1:])
 
 
 def _time(x: Array) -> Array:

@@ -91,9 +91,6 @@ class Sphere(Manifold):
         return namespace(u, v).vecdot(self._flat(u), self._flat(v))
 
     def dist(self, x: Array, y: Array) -> Array:
-        c = self._dot(x, y)
-        if surely(abs(c) < 0.8):  # where the arccosine is right to rounding, it is faster
-            return math.acos(c) if isinstance(c, float) else namespace(c).acos(c)
         far, _, m = self._chord(x, y)
         return self._angle(far, m)
 
