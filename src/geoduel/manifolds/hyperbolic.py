@@ -1,4 +1,4 @@
-"""Hyperbolic space: the hyperboloid, with the Poincare ball and the Klein model beside it."""
+"""Hyperbolic space: the hyperboloid, with the Poincare ball beside it."""
 
 from __future__ import annotations
 
@@ -40,13 +40,11 @@ class Hyperbolic(Manifold):
     computed from it, so points stay on the sheet for ever. Lengths are measured after the boost
     that moves x to the apex (1, 0), where the metric is the dot product: no square is ever
     negative, however far out x is. Distances are right to rounding from tiny ones to far beyond
-    20; what floats cannot hold is the place of a point at distance r from the apex to better than
-    eʳ rounding units.
+    20. At distance r from the apex, floats hold the place of a point to eʳ rounding units, no
+    better.
 
-    `to_poincare` and `to_klein` give the same point in the two ball models, `to_poincare_tangent`
-    and `to_klein_tangent` the same vector; the `from_` functions lead back. The models take their
-    metric from here:  4 |u|² / (1 - |p|²)²  in the Poincare ball,
-    |u|² / (1 - |k|²) + (k·u)² / (1 - |k|²)²  in Klein's.
+    `to_poincare` gives the same point in the Poincare ball, `to_poincare_tangent` the same vector;
+    the `from_` functions lead back. The ball takes its metric from here: 4 |u|² / (1 - |p|²)².
 
     Parameters
     ----------
@@ -169,7 +167,7 @@ class Hyperbolic(Manifold):
         """Points whose spatial parts have independent standard Gaussian entries."""
         return _lift(normal(rng, (*batch, self.n), like))
 
-    # -- the ball models -------------------------------------------------------------------------
+    # -- the Poincare ball ------------------------------------------------------------------------
 
     def to_poincare(self, x: Array) -> Array:
         """Point of the Poincare ball, shape ``(..., n)``: xₛ / (1 + x₀)."""
@@ -177,7 +175,7 @@ class Hyperbolic(Manifold):
 
     def from_poincare(self, p: Array) -> Array:
         """Point of the hyperboloid from one of the Poincare ball, |p| < 1."""
-        room = self._room(p, "p")
+        room = self._room(p)
         return _lift(2 / room * p)
 
     def to_poincare_tangent(self, x: Array, v: Array) -> Array:
@@ -189,37 +187,17 @@ class Hyperbolic(Manifold):
         x = self.from_poincare(p)
         return self.from_coords(x, (1 + x[..., :1]) * u)
 
-    def to_klein(self, x: Array) -> Array:
-        """Point of the Klein model (geodesics are straight), shape ``(..., n)``: xₛ / x₀."""
-        return x[..., 1:] / x[..., :1]
-
-    def from_klein(self, k: Array) -> Array:
-        """Point of the hyperboloid from one of the Klein model, |k| < 1."""
-        room = self._room(k, "k")
-        return _lift(k / namespace(k).sqrt(room))
-
-    def to_klein_tangent(self, x: Array, v: Array) -> Array:
-        """Tangent vector of the Klein model at `to_klein` of x: the pushforward of ``v``."""
-        return (v[..., 1:] - v[..., :1] / x[..., :1] * x[..., 1:]) / x[..., :1]
-
-    def from_klein_tangent(self, k: Array, u: Array) -> Array:
-        """Tangent vector of the hyperboloid at ``from_klein(k)``, from ``u`` in the Klein model."""
-        xp = namespace(k, u)
-        time = 1 / xp.sqrt(self._room(k, "k"))
-        speed = time**2 * expand(dot(k, u), 1)  # of log x₀
-        return xp.concat([time * speed, time * (u + speed * k)], axis=-1)
-
-    def _room(self, p: Array, name: str) -> Array:
+    def _room(self, p: Array) -> Array:
         """1 - |p|², or an error that tells how far out p is."""
         xp = namespace(p)
         if tuple(p.shape[-1:]) != (self.n,):
             raise ArgumentError(
-                f"{name} has shape {tuple(p.shape)}, expected (..., {self.n}) in a ball model"
+                f"p has shape {tuple(p.shape)}, expected (..., {self.n}) in the Poincare ball"
             )
         room = xp.asarray(1 - dot(p, p))[..., None]
         if not bool(xp.all(room > 0)):
             raise NotOnManifoldError(
-                f"{name} is not in the open unit ball: 1 - |{name}|² is {float(xp.min(room)):.3g}, "
+                f"p is not in the open unit ball: 1 - |p|² is {float(xp.min(room)):.3g}, "
                 f"expected > 0"
             )
         return room
