@@ -17,6 +17,7 @@ from .._numerics.arrays import (
     namespace,
     normal,
     safe_sqrt,
+    surely,
     where,
 )
 from .._support.check import positive_int
@@ -264,6 +265,11 @@ def _pair(x: Array, y: Array) -> tuple[Array, Array, Array]:
     across = y - x
     up = _dot(across, x + y) / (x0 + y0)
     x_nearer = x0 <= y0
+    if isinstance(x_nearer, np.ndarray):
+        # One stack for all is as good, unless a point is much farther out: no copy is needed.
+        whole = bool(up.sum() >= 0)
+        if surely(x0 <= 4 * y0 if whole else y0 <= 4 * x0):
+            x_nearer = whole
     near, far = where(x_nearer, x0, y0), where(x_nearer, y0, x0)
     moved = across - expand(up / (1 + near), 1) * where(expand(x_nearer, 1), x, y)
     return across, up, _dot(moved, moved) * ((1 + near) / (1 + far))
