@@ -82,6 +82,16 @@ def test_every_class_has_settings():
             assert kind in tested, f"{kind.__name__} is not in the list"
 
 
+def test_settings_of_an_earlier_version_that_were_left_out():
+    """Bisection and IdealPoint once had a setting ``initial_step`` that had to be null."""
+    text = """{"type": "IdealPoint", "domain": null, "initial_step": null, "x_tol": 0.1,
+        "parallel": null, "min_radius": 0.0, "jnd": null, "prior_radius": 0.5, "half_width": null}"""
+    described = json.loads(text)
+    assert decode_settings(described) == gd.IdealPoint(x_tol=0.1, prior_radius=0.5)
+    with pytest.raises(errors.ArgumentError, match="initial_step"):
+        decode_settings(described | {"initial_step": 0.2})
+
+
 def test_settings_that_cannot_be_stored():
     for thing in (lambda k: k, {"a": 1}, np.array([1 + 2j]), gd.RDNGD(step_size=lambda k: 0.1)):
         with pytest.raises(NotStorableError):
