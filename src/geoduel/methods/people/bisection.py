@@ -26,16 +26,13 @@ from .observer import (
 from .questions import PersonMethod, best_question, check_answer, inside, stacked
 from .weights import drawn, imagined, information, radius_holding
 
-__all__ = ["Bisection", "BisectionState"]
+__all__ = ["Bisection", "BisectionState", "densest_window", "middle_of_half", "posterior"]
 
 # Frozen. What they were tuned on, and what had been seen by then: docs/people.md.
 CELLS = 361  # of the grid
 RATERS = 16  # tables at most; later raters share the last
 FANTASIES = 8  # worlds imagined
-DENSE = (
-    4,
-    7,
-)  # answers from and before which questions are for the densest window, else they inform
+DENSE = (4, 7)  # from the first to before the second of these many answers: the densest window
 WIDE = 5.0  # half-width of a question, in JND, at least
 DECAY_BEYOND = 30.0  # decay rate of the prior beyond its radius, per radius
 REGION = 0.8  # share of the belief in the stated region
@@ -81,7 +78,7 @@ class BisectionState(NamedTuple):
         return self.best
 
 
-class _Grid(NamedTuple):
+class RaterGrid(NamedTuple):
     """The raters' parameters, flattened: 45 that shape the logistic, 9 that mix it."""
 
     slope: np.ndarray
@@ -93,7 +90,7 @@ class _Grid(NamedTuple):
     stated: np.ndarray  # (45,): times these the weights are those for the stated region
 
 
-def _rater_grid() -> _Grid:
+def _rater_grid() -> RaterGrid:
     def flat(*axes: tuple[Sequence[float], Sequence[float]]) -> tuple[list[np.ndarray], np.ndarray]:
         values = np.meshgrid(*(np.array(v) for v, _ in axes), indexing="ij")
         weights = np.meshgrid(*(np.array(w) / sum(w) for _, w in axes), indexing="ij")
@@ -102,10 +99,10 @@ def _rater_grid() -> _Grid:
     (jnd, bias, tie), shape = flat(JNDS, BIASES, TIES)
     (lapse, left), mix = flat(LAPSES, LEFTS)
     stated = np.interp(jnd, JNDS[0], STATED) / np.interp(jnd, *JNDS)
-    return _Grid(SLOPE / jnd, bias, tie, lapse, left, shape[:, None] * mix, stated)
+    return RaterGrid(SLOPE / jnd, bias, tie, lapse, left, shape[:, None] * mix, stated)
 
 
-_RATER = _rater_grid()
+RATER_GRID = _rater_grid()
 
 
 @dataclass(frozen=True)
@@ -173,13 +170,13 @@ class Bisection(PersonMethod):
         pending: Sequence[tuple[Array, Array]] = (),
     ) -> tuple[Array, Array]:
         radius, assumed = self.scales(manifold)
-        p = _marginal(state)
+        p = posterior(state)
         possible = np.flatnonzero(p > 1e-7 * p.max())
         keep = slice(possible[0], possible[-1] + 1)
         grid, p = state.grid[keep], p[keep] / p[keep].sum()
         cumulated = np.cumsum(p)
         shape, lapsed = self._average(state, keep)
-        jnd = assumed * float((SLOPE / _RATER.slope) @ (shape @ p) / np.sum(shape @ p))
+        jnd = assumed * float((SLOPE / RATER_GRID.slope) @ (shape @ p) / np.sum(shape @ p))
         spread = np.interp([0.05, 0.95], cumulated, grid)
         half = min(max(WIDE * jnd, float(spread[1] - spread[0])), radius)
         half = max(half, self.min_radius)
@@ -202,7 +199,9 @@ class Bisection(PersonMethod):
         if DENSE[0] <= sum(state.raters.answers) < DENSE[1]:
             deviation = math.sqrt(max(p @ grid**2 - (p @ grid) ** 2, 0))
             cells = round(min(assumed, deviation) / (grid[1] - grid[0]))
-            gain = sum(np.mean(_densest(worlds[:, None] * q.T, cells), axis=0) for q in chances)
+            gain = sum(
+                np.mean(densest_window(worlds[:, None] * q.T, cells), axis=0) for q in chances
+            )
         else:
             gain = information(worlds, chances)
         j = best_question(manifold, a, b, np.round(gain, 9), assumed)
@@ -222,12 +221,13 @@ class Bisection(PersonMethod):
     ) -> BisectionState:
         check_answer(answer, left)
         raters, r = state.raters.hear(rater or "", RATERS)
-        tables = state.tables.copy()
-        if r == len(tables):
-            tables = np.concatenate([tables, _fresh(len(state.grid))])
+        if r == len(state.tables):
+            tables = np.concatenate([state.tables, _fresh(len(state.grid))])
+        else:
+            tables = state.tables.copy()
         _, jnd = self.scales(manifold)
         z = self._difference(manifold, state, a[None], b[None], state.grid)[0] / jnd
-        g = _RATER
+        g = RATER_GRID
         x = g.slope[:, None] * z + left * g.bias[:, None]
         tie = g.tie[:, None]
         if answer == 0:
@@ -246,18 +246,18 @@ class Bisection(PersonMethod):
     def observers(self, manifold: Manifold, state: BisectionState) -> dict[str, Observer]:
         """What is known about each rater."""
         _, jnd = self.scales(manifold)
-        p = _marginal(state)
+        p = posterior(state)
         found = {}
         for name, n, table in zip(*state.raters, state.tables, strict=True):
             w = _conditional(table) @ p
             shape, mix = w.sum(axis=1), w.sum(axis=0)
             found[name] = Observer(
                 answers=n,
-                jnd=jnd * math.exp(float(shape @ np.log(SLOPE / _RATER.slope))),
-                lapse=float(mix @ _RATER.lapse),
-                left=float(mix @ (_RATER.lapse * _RATER.left) / (mix @ _RATER.lapse)),
-                bias=float(shape @ (_RATER.bias / SLOPE)),
-                tie=float(shape @ (_RATER.tie / SLOPE)),
+                jnd=jnd * math.exp(float(shape @ np.log(SLOPE / RATER_GRID.slope))),
+                lapse=float(mix @ RATER_GRID.lapse),
+                left=float(mix @ (RATER_GRID.lapse * RATER_GRID.left) / (mix @ RATER_GRID.lapse)),
+                bias=float(shape @ (RATER_GRID.bias / SLOPE)),
+                tie=float(shape @ (RATER_GRID.tie / SLOPE)),
             )
         return found
 
@@ -271,6 +271,8 @@ class Bisection(PersonMethod):
     def _ends(
         self, manifold: Manifold, start: Array, centres: np.ndarray, half: float
     ) -> tuple[Array, Array]:
+        """Pairs at centres ± half of the grid, inside the domain."""
+
         def ends(h: np.ndarray) -> tuple[Array, Array]:
             return tuple(self._points(manifold, start, centres + t) for t in (h, -h))
 
@@ -285,9 +287,9 @@ class Bisection(PersonMethod):
 
     @staticmethod
     def _average(state: BisectionState, keep: slice) -> tuple[np.ndarray, np.ndarray]:
-        """Of a typical rater, given the ideal: weights of the 45 shapes that look, and lapses."""
+        """Given the ideal: weights of the 45 shapes if a typical rater looks, and share of lapses."""
         q = sum(_conditional(t[..., keep]) for t in state.tables) / len(state.tables)
-        lapse = _RATER.lapse.astype(np.float32)
+        lapse = RATER_GRID.lapse.astype(np.float32)
         looked = np.matmul(1 - lapse, q)
         return looked, 1 - looked.sum(axis=0)
 
@@ -315,27 +317,28 @@ class Bisection(PersonMethod):
         return np.stack([pa, pb, np.maximum(1 - pa - pb, 0)]).swapaxes(1, 2)
 
     def _concluded(self, manifold: Manifold, state: BisectionState) -> BisectionState:
-        p, grid = _marginal(state), state.grid
-        middle = _middle(grid, p)
+        p, grid = posterior(state), state.grid
+        middle = middle_of_half(grid, p)
         best = self._points(manifold, state.start, np.array([middle]))[0]
         if self.domain is not None:
             best = self.domain.project(best)
-        radius = radius_holding(REGION, abs(grid - middle), _marginal(state, _RATER.stated))
-        lapses = [float((_conditional(t) @ p).sum(axis=0) @ _RATER.lapse) / 2 for t in state.tables]
-        noise = float(np.average(lapses, weights=np.array(state.raters.answers) + 1e-9))
+        radius = radius_holding(REGION, abs(grid - middle), posterior(state, stated=True))
+        lapse = RATER_GRID.lapse
+        wrong = [float((_conditional(t) @ p).sum(axis=0) @ lapse) / 2 for t in state.tables]
+        noise = float(np.average(wrong, weights=np.array(state.raters.answers) + 1e-9))
         stop = self.stop_reason(radius)
         return state._replace(best=best, uncertainty=radius, noise=noise, stop=stop)
 
 
 def _fresh(n: int) -> np.ndarray:
     """The table of a rater who has not answered yet."""
-    return np.repeat(_RATER.weight[None, :, :, None].astype(np.float32), n, axis=3)
+    return np.repeat(RATER_GRID.weight[None, :, :, None].astype(np.float32), n, axis=3)
 
 
-def _marginal(state: BisectionState, odds: np.ndarray | None = None) -> np.ndarray:
-    """Posterior of the ideal on the grid, with the weights of the 45 shapes times ``odds``."""
+def posterior(state: BisectionState, stated: bool = False) -> np.ndarray:
+    """Posterior of the ideal on the grid; with the weights for the stated region, or the others."""
     shapes = state.tables.sum(axis=2, dtype=np.float64)
-    likelihood = shapes.sum(axis=1) if odds is None else odds @ shapes
+    likelihood = RATER_GRID.stated @ shapes if stated else shapes.sum(axis=1)
     with np.errstate(divide="ignore"):
         logp = np.log(state.prior) + np.log(likelihood).sum(axis=0)
     p = np.exp(logp - logp.max())
@@ -347,7 +350,7 @@ def _conditional(table: np.ndarray) -> np.ndarray:
     return table / np.maximum(table.sum(axis=(0, 1)), 1e-30)
 
 
-def _middle(grid: np.ndarray, p: np.ndarray) -> float:
+def middle_of_half(grid: np.ndarray, p: np.ndarray) -> float:
     """Middle of the shortest interval that holds half of p; the mean of several as short."""
     cell = grid[1] - grid[0]
     edges = np.append(grid, grid[-1] + cell) - cell / 2
@@ -358,7 +361,7 @@ def _middle(grid: np.ndarray, p: np.ndarray) -> float:
     return float(np.mean((low + high)[shortest]) / 2)
 
 
-def _densest(p: np.ndarray, width: int) -> np.ndarray:
+def densest_window(p: np.ndarray, width: int) -> np.ndarray:
     """Most mass within ``width`` cells of a cell, along the last axis."""
     n = p.shape[-1]
     total = np.concatenate([np.zeros((*p.shape[:-1], 1)), np.cumsum(p, axis=-1)], axis=-1)
@@ -369,7 +372,7 @@ def _densest(p: np.ndarray, width: int) -> np.ndarray:
 
 def _refined(state: BisectionState) -> BisectionState:
     """A finer grid, once all but 1e-6 of the posterior fits into a third of the present one."""
-    grid, cumulated = state.grid, np.cumsum(_marginal(state))
+    grid, cumulated = state.grid, np.cumsum(posterior(state))
     low, high = np.searchsorted(cumulated, [5e-7, 1 - 5e-7])
     if 3 * (high - low + 2) > len(grid):
         return state
