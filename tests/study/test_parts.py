@@ -86,7 +86,8 @@ def test_every_class_has_settings():
 def test_settings_of_an_earlier_version_that_were_left_out():
     """Bisection and IdealPoint once had a setting ``initial_step`` that had to be null."""
     text = """{"type": "IdealPoint", "domain": null, "initial_step": null, "x_tol": 0.1,
-        "parallel": null, "min_radius": 0.0, "jnd": null, "prior_radius": 0.5, "half_width": null}"""
+        "parallel": null, "min_radius": 0.0, "jnd": null, "prior_radius": 0.5,
+        "half_width": null}"""
     described = json.loads(text)
     method = gd.IdealPoint(x_tol=0.1, prior_radius=0.5)
     assert decode_settings(described) == method

@@ -287,7 +287,7 @@ class Bisection(PersonMethod):
 
     @staticmethod
     def _average(state: BisectionState, keep: slice) -> tuple[np.ndarray, np.ndarray]:
-        """Given the ideal: weights of the 45 shapes if a typical rater looks, and share of lapses."""
+        """Weights of the 45 shapes if a typical rater looks, and share of lapses, for each ideal."""
         q = sum(_conditional(t[..., keep]) for t in state.tables) / len(state.tables)
         lapse = RATER_GRID.lapse.astype(np.float32)
         looked = np.matmul(1 - lapse, q)
