@@ -239,6 +239,13 @@ def test_imagined_worlds_keep_enough_particles():
     assert np.allclose(np.mean(one, axis=0), w, atol=0.25 / 500)
 
 
+def test_before_answers_nothing_is_known_of_raters():
+    method = gd.IdealPoint()
+    assert (
+        method.observers(SPHERE, method.start(SPHERE, np.eye(3)[0], np.random.default_rng(0))) == {}
+    )
+
+
 def test_ties_teach_the_tie_width():
     rng = np.random.default_rng(0)
     method, x0 = gd.IdealPoint(), np.eye(3)[0]

@@ -43,6 +43,11 @@ def test_raters_are_counted_in_the_order_of_their_first_answers():
     assert indices == [0, 1, 0, 2, 1, 1]
 
 
+def test_the_first_to_answer_takes_the_place_kept_for_whoever_it_is():
+    raters, r = Raters(("",), (0,)).hear("ann")
+    assert (raters, r) == (Raters(("ann",), (1,)), 0)
+
+
 def test_beyond_the_most_new_raters_share_the_last_place():
     raters, indices = heard("a", "b", "c", "d", "a", most=2)
     assert raters == Raters(("a", "b"), (2, 3))
