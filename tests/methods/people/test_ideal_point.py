@@ -47,7 +47,7 @@ def test_posterior_is_that_of_importance_sampling(ask_and_answer):
     for a, b, answer in asked:
         answers = answers.append(Answers.one(FLAT, chart, a, b, answer, 1, 0))
     c, w = [], []
-    prior = state.belief.prior
+    prior = states[0].belief.prior
     for share, model in ((ALIKE, Perception(2, False)), (1 - ALIKE, Perception(2, True))):
         particles = model.draw(rng, 100_000, prior)
         c.append(particles[:, :2])

@@ -5,7 +5,8 @@ import math
 import numpy as np
 import pytest
 
-from geoduel.methods.people.observer import SLOPE, Raters, chance, sigmoid
+from geoduel.methods.people.observer import Raters, chance, sigmoid
+from geoduel.oracles.people import SLOPE
 
 
 def test_one_jnd_is_told_three_times_out_of_four():

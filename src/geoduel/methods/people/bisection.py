@@ -12,12 +12,12 @@ import numpy as np
 from ..._numerics.arrays import Array, device, namespace
 from ...errors import ArgumentError
 from ...manifolds.base import Manifold
+from ...oracles.people import SLOPE
 from ..frame import to_numpy
 from .observer import (
     BIAS_SPREAD,
     LAPSE_MEDIAN,
     LAPSED_TIES,
-    SLOPE,
     TIE_MEDIAN,
     Observer,
     Raters,
@@ -327,7 +327,7 @@ class Bisection(PersonMethod):
         lapse = RATER_GRID.lapse
         wrong = [float((_conditional(t) @ p).sum(axis=0) @ lapse) / 2 for t in state.tables]
         noise = float(np.average(wrong, weights=np.array(state.raters.answers) + 1e-9))
-        stop = self.stop_reason(radius)
+        stop = self.settled(radius)
         return state._replace(best=best, uncertainty=radius, noise=noise, stop=stop)
 
 

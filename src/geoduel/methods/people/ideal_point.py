@@ -95,10 +95,10 @@ class IdealPoint(PersonMethod):
     """The ideal point of a person, with the metric they see by; 2 to about 6 dimensions.
 
     A person's loss is |W log(ideal, x)|: the distance to the point they like best, in a metric of
-    their own. The ideal and the metric have a joint posterior with six numbers: just-noticeable
-    difference, its growth with the distance (Weber fraction), lapse rate, share of "left" in
-    lapses, side bias, tie width. Two populations of particles hold it: people who see all
-    directions alike, and people with a metric. Their weights are the evidences of both models.
+    their own. Ideal and metric have a joint posterior with six numbers: just-noticeable difference,
+    its growth with the distance (Weber fraction), lapse rate, share of "left" in lapses, side bias,
+    tie width. Two populations of particles hold it: people who see all directions alike, and people
+    with a metric. Their weights are the evidences of both models.
 
         candidates Exp_m(±h u) about the posterior mean m, u along posterior directions, with the
             half-width h that suits one particle, drawn at random
@@ -286,7 +286,7 @@ class IdealPoint(PersonMethod):
             best=belief.chart.frame.at(manifold, centre, self.domain),
             uncertainty=radius,
             noise=float(w @ lapse) / 2,
-            stop=self.stop_reason(radius),
+            stop=self.settled(radius),
         )
 
 

@@ -8,28 +8,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...oracles.people import SLOPE
-
-__all__ = [
-    "BIAS_SPREAD",
-    "JND_SPREAD",
-    "LAPSED_TIES",
-    "LAPSE_MEDIAN",
-    "LAPSE_SPREAD",
-    "LEFT_MEDIAN",
-    "LEFT_SPREAD",
-    "SLOPE",
-    "TIE_MEDIAN",
-    "TIE_SPREAD",
-    "WEBER_SCALE",
-    "Observer",
-    "Raters",
-    "chance",
-    "sigmoid",
-]
+__all__ = ["Observer", "Raters", "chance", "sigmoid"]
 
 # Priors of what differs from person to person. Bias and tie width are in units of the logistic's
-# argument, where a JND is ln 3.
+# argument, where a JND is `SLOPE`.
 JND_SPREAD = 0.8  # log JND: tanh(this · normal) runs about evenly over its range, from -1 to 1
 WEBER_SCALE = 0.06  # Weber fraction: this times max(normal, 0)², so that half have none
 LAPSE_MEDIAN, LAPSE_SPREAD = 0.03, 0.8  # logit-normal: share of answers that ignore the question

@@ -17,6 +17,7 @@ import numpy as np
 
 from ..._numerics.arrays import Array, namespace
 from ...manifolds.base import Manifold
+from ...oracles.people import SLOPE
 from .chart import Chart, features, upper
 from .observer import (
     BIAS_SPREAD,
@@ -26,7 +27,6 @@ from .observer import (
     LAPSED_TIES,
     LEFT_MEDIAN,
     LEFT_SPREAD,
-    SLOPE,
     TIE_MEDIAN,
     TIE_SPREAD,
     WEBER_SCALE,

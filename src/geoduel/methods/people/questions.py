@@ -144,7 +144,7 @@ class PersonMethod(QuestionMethod):
         radius = manifold.typical_dist / 2 if self.prior_radius is None else self.prior_radius
         return radius, radius / 45 if self.jnd is None else self.jnd
 
-    def stop_reason(self, uncertainty: float) -> str | None:
+    def settled(self, uncertainty: float) -> str | None:
         """Why to stop, once the region that holds the ideal has this radius."""
         return "x_tol" if self.x_tol is not None and uncertainty <= self.x_tol else None
 
