@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from .log import Entry
 from .raters import Rater
 
-__all__ = ["Duel", "Progress"]
+__all__ = ["Duel", "Progress", "as_duel"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,6 +62,26 @@ class Duel:
     def _key(self) -> tuple[Any, ...]:
         points = (self.a.tobytes(), self.b.tobytes())
         return (self.id, *points, self.role, self.left, self.rater, self.answer, self.state)
+
+
+def as_duel(entry: Entry, dtype: np.dtype) -> Duel:
+    """What the book knows of a duel, as it is handed out."""
+    a, b = (np.array(point, dtype) for point in (entry.a, entry.b))
+    for point in (a, b):
+        point.flags.writeable = False
+    return Duel(
+        id=entry.id,
+        a=a,
+        b=b,
+        role=entry.role,
+        left=entry.left,
+        rater=entry.rater,
+        answer=entry.answer,
+        state="open" if entry.is_open else "withdrawn" if entry.withdrawn else "answered",
+        asked=entry.asked,
+        answered=entry.answered,
+        of=entry.of,
+    )
 
 
 @dataclass(frozen=True)
