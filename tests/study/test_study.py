@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import threading
 import time
 from typing import Any
@@ -523,13 +522,3 @@ def test_auto_is_for_people():
         assert study.settings["repeats"] > 0
     high = gd.create_study(gd.Sphere(12), rng=0)
     assert high.method_name not in names.values()
-
-
-def test_without_sqlalchemy(monkeypatch):
-    """Studies in memory need no extra; a database names it."""
-    monkeypatch.setitem(sys.modules, "sqlalchemy", None)
-    monkeypatch.delitem(sys.modules, "geoduel.study.storage.sql", raising=False)
-    study = newton()
-    study.tell(study.ask(), "a")
-    with pytest.raises(errors.MissingExtraError, match=r"geoduel\[web\]"):
-        newton(storage="sqlite:///never.db")
