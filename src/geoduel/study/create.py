@@ -64,9 +64,9 @@ def create_study(
     domain : Domain, optional
         Feasible set.
     storage : str or Storage, optional
-        Where the log is kept: an SQLAlchemy URL such as ``sqlite:///duels.db`` or
-        ``postgresql+psycopg://user@host/database``, or the ``storage`` of another study. None is
-        the memory of this process.
+        Where the log is kept: a URL such as ``sqlite:///duels.db`` or
+        ``postgresql://user@host/database``, or the ``storage`` of another study. None is the memory
+        of this process.
     study_name : str, optional
         By default a random one.
     load_if_exists : bool

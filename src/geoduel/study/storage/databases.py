@@ -49,6 +49,10 @@ class Database(ABC):
     serial = ""
     migration_lock: str | None = None
 
+    def is_there(self) -> bool:
+        """Whether it can be opened without being made."""
+        return True
+
     @abstractmethod
     def connect(self, timeout: float) -> Any:
         """Open a connection, whose writers wait that many seconds for their turn."""
@@ -109,6 +113,9 @@ class SQLite(Database):
         # Absolute, so that it stays the same file when the working directory changes.
         self.file = Path(name).absolute()
         self.url = self.shown = f"sqlite:///{self.file}"
+
+    def is_there(self) -> bool:
+        return self.file.is_file()
 
     def connect(self, timeout: float) -> sqlite3.Connection:
         db = sqlite3.connect(

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from ...errors import DuplicateStudyError, StorageError, UnknownStudyError
+from ...errors import ArgumentError, DuplicateStudyError, StorageError, UnknownStudyError
 from ..log import Row
 from .base import Log, Storage
 from .databases import database
@@ -62,20 +62,24 @@ class SQLStorage(Storage):
         ``postgresql://user:password@host/database``, as libpq reads it.
     timeout : float
         Seconds to wait for a turn to write, or for a server that went away.
+    create : bool
+        Make the SQLite file if there is none.
 
     Raises
     ------
     ArgumentError
-        If the URL cannot be read, or is of another database.
+        If the URL cannot be read, is of another database, or of a file that is not to be made.
     MissingExtraError
         If the driver is not installed.
     StorageError
         If the database cannot be opened, or was made by a later version of the package.
     """
 
-    def __init__(self, url: str, timeout: float = TIMEOUT) -> None:
+    def __init__(self, url: str, timeout: float = TIMEOUT, create: bool = True) -> None:
         self.timeout = timeout
         self._database = database(url)
+        if not create and not self._database.is_there():
+            raise ArgumentError(f"there is no database {self._database.shown}")
         self.url = self._database.url
         self._idle: list[Any] = []  # one connection stays open; threads that need more open them
         self._pid = os.getpid()
