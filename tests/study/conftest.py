@@ -17,6 +17,8 @@ import pytest
 import geoduel as gd
 from geoduel import errors
 from geoduel.methods.people.questions import QuestionMethod
+from geoduel.study.log import Book
+from geoduel.study.players import Player, player
 
 
 class NudgeState(NamedTuple):
@@ -85,6 +87,20 @@ def person():
 def north(person):
     """The rater who likes the north pole of the sphere in R^3."""
     return person(gd.Sphere(3), np.array([0.0, 0.0, 1.0]))
+
+
+@pytest.fixture
+def replay():
+    """Plays a method from the log of a study, which settings need not hold."""
+
+    def run(study: gd.Study, method: gd.Method) -> Player:
+        book, seed = Book(), study.settings["seed"]
+        book.take(study.storage.read(study.name, 0))
+        made = player(method, study.manifold, seed, budget=study.budget)
+        made.follow(book)
+        return made
+
+    return run
 
 
 @pytest.fixture

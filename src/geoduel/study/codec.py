@@ -118,7 +118,10 @@ def decode_settings(value: Any) -> Any:
         raise ArgumentError(f"this version of geoduel has nothing called {name!r}")
     kind = _types()[name]
     positional: tuple[Any, ...] = ()
-    for key, parameter in inspect.signature(kind).parameters.items():
+    taken = inspect.signature(kind).parameters
+    # A setting that was never made use of may be gone from a later version.
+    given = {key: item for key, item in given.items() if key in taken or item is not None}
+    for key, parameter in taken.items():
         if parameter.kind is parameter.VAR_POSITIONAL:
             positional = decode_settings(given.pop(key))
     try:
