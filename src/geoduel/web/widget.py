@@ -27,7 +27,6 @@ __all__ = ["DuelWidget"]
 _RATER = "you"
 
 
-
 class DuelWidget(anywidget.AnyWidget):
     """A study's questions in a notebook, as on the page.
 
