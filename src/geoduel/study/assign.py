@@ -135,7 +135,7 @@ class Assigner:
     def _room(self, mine: list[Entry], now: float) -> float:
         """How many new questions are useful for someone who wants several, given those out.
 
-        Whoever holds none gets one in any case: raters are not kept waiting for each other.
+        A rater who holds none gets one in any case: raters are not kept waiting for each other.
         """
         most = self.player.open_at_once
         if most is None:

@@ -58,9 +58,9 @@ def create_study(
     manifold : Manifold
         Where the points live.
     method : str or method
-        As in `geoduel.minimize`, except that "auto" means people: Bayesian bisection in one
-        dimension, an ideal point with a learned metric in two to six, and the default of
-        `minimize` above. The study says which, in ``study.method_name``.
+        As in `geoduel.minimize`, except that "auto" means people. One dimension takes Bayesian
+        bisection, two to six an ideal point with a learned metric, and more the default of
+        `minimize`. The study says which, in ``study.method_name``.
     domain : Domain, optional
         Feasible set.
     storage : str or Storage, optional

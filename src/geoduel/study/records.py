@@ -98,8 +98,8 @@ class Progress:
     budget : int or None
         Most answers wanted.
     uncertainty : float or None
-        How well the answer is known, a geodesic length: the radius of the 80 % region of methods
-        made for people, an estimated distance to the optimum of the others.
+        How well the answer is known, a geodesic length. Methods made for people give the radius of
+        their 80 % region, the others an estimated distance to the optimum.
     noise : float or None
         Estimated probability that an answer is wrong.
     remaining : int or None

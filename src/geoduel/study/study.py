@@ -188,9 +188,9 @@ class Study:
     def ask(self, n: int = 1, rater: str | None = None) -> Any:
         """Return the question to put next.
 
-        In this order: questions that this rater holds already, so that a page which is loaded again
-        shows the same one; questions whose lease is over; now and then a repeat; new questions of
-        the method. Calls without a name are the same rater if they come from one thread of one
+        In this order: questions that this rater holds already; questions whose lease is over; now
+        and then a repeat; new questions of the method. So a page that is loaded again shows the
+        same question. Calls without a name are the same rater if they come from one thread of one
         process. Such a caller gets its own question again only where there is no other.
 
         Parameters
@@ -499,9 +499,9 @@ class Study:
     def export(self, path: str | Path | None = None) -> str:
         """Write the study as JSON lines, and return them.
 
-        The first line is ``{"geoduel": ..., "name": ..., "settings": ...}``, the next ones are the
-        events of the log, and the last is ``{"events": count, "digest": ...}``, by which
-        `import_study` sees that nothing is missing or altered.
+        The first line is ``{"geoduel": ..., "name": ..., "settings": ...}``, and the next ones are
+        the events of the log. By the last, ``{"events": count, "digest": ...}``, `import_study`
+        sees that nothing is missing or altered.
 
         Parameters
         ----------

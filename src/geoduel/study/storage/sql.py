@@ -3,8 +3,8 @@
 Writers take turns. A writer that waits longer than the time-out gets a `StorageError`. A killed
 process leaves nothing behind: its transaction is rolled back.
 
-The schema has a version. `MIGRATIONS` lists the steps from each version to the next; a new database
-takes all of them, an old one those it lacks, and one of a later version is refused.
+The schema has a version. `MIGRATIONS` lists the steps from each version to the next: a new database
+takes all of them, an old one those it lacks. A database of a later version is refused.
 """
 
 from __future__ import annotations
