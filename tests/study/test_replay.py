@@ -91,7 +91,7 @@ def test_resumed_from_snapshot(key, url, person, monkeypatch):
         give = kind.give
         monkeypatch.setattr(kind, "give", lambda *a, give=give: given.append(a) or give(*a))
     broken = resumed(broken)
-    assert 0 < len(given) < count / 2  # of a batch and the last few steps
+    assert len(given) < broken.progress().answered + broken.progress().skips
     play(broken, answer, count)
     assert history(straight) == history(broken)
     assert np.array_equal(straight.recommend(), broken.recommend())

@@ -33,9 +33,8 @@ def agreement(board: Board) -> dict[str, Any]:
         ``raters`` has the counts of each, and three numbers. ``consistency`` is the share of
         repeated questions answered alike, ``with_result`` the share of answers for the point nearer
         to the best one. ``apart`` is the distance of the rater's own best point from the common
-        one. ``pairs``: the
-        distance between the best points of two raters, and the share of questions that both were
-        asked and answered alike. Shares and distances are None where nothing is known.
+        one. ``pairs`` has the distance between the best points of two raters, and the share of
+        questions that both were asked and answered alike. None stands where nothing is known.
     """
     study = board.study
     best = study.recommend()

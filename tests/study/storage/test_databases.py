@@ -76,7 +76,7 @@ def test_passwords_are_not_shown():
         SQLStorage("postgresql://ann:secret@127.0.0.1:1/duels", timeout=0.2)
     assert "secret" not in str(caught.value)
     assert "ann" in str(caught.value)
-    with pytest.raises(errors.ArgumentError, match="no URL of PostgreSQL") as caught:
+    with pytest.raises(errors.ArgumentError, match="no URL of a PostgreSQL") as caught:
         SQLStorage("postgresql://ann:secret@localhost/duels?colour=red")
     assert "secret" not in str(caught.value)
     found = database("postgresql+psycopg://geoduel@/postgres?host=/tmp/a:b")

@@ -156,9 +156,9 @@ class PostgreSQL(Database):
         try:
             import psycopg
             from psycopg.conninfo import conninfo_to_dict
-        except ModuleNotFoundError as error:
+        except ImportError as error:  # also where psycopg misses PostgreSQL's own library
             raise MissingExtraError(
-                f"storage {url.partition(':')[0]!r} needs the package {error.name}: "
+                f"storage {url.partition(':')[0]!r} needs the package {error.name or 'psycopg'}: "
                 "pip install 'geoduel[postgres]'"
             ) from None
         self.Error, self.IntegrityError = psycopg.Error, psycopg.IntegrityError
