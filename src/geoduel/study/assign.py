@@ -83,30 +83,15 @@ class Assigner:
         duel = len(book.entries)
         if (again := self._repeat(rater)) is not None:
             flipped = {"a": "b", "b": "a", None: "a"}[again.left]
-            yield {
-                "kind": "question",
-                "duel": duel,
-                "a": again.a,
-                "b": again.b,
-                "role": "repeat",
-                "left": flipped,
-                "of": again.id,
-            }
+            yield _question(duel, again.a, again.b, "repeat", flipped, of=again.id)
             duel, number, left = duel + 1, number + 1, left - 1
         if (left := min(left, most)) <= 0:
             return
         for question in self.player.questions(book, number, rater):
             side = np.random.default_rng([self.settings["seed"], number, 1]).random() < 0.5
             at = {} if question.at is None else {"at": list(question.at)}
-            yield {
-                "kind": "question",
-                "duel": duel,
-                "a": question.a.tolist(),
-                "b": question.b.tolist(),
-                "role": question.role,
-                "left": "a" if side else "b",
-                **at,
-            }
+            pair = question.a.tolist(), question.b.tolist()
+            yield _question(duel, *pair, question.role, "a" if side else "b", **at)
             duel, number, left = duel + 1, number + 1, left - 1
             if left <= 0:
                 return
@@ -162,3 +147,8 @@ class Assigner:
             f"asked before one is answered; the first may be asked again in {wait:.0f} s",
             wait,
         )
+
+
+def _question(duel: int, a: Any, b: Any, role: str, left: str, **more: Any) -> Event:
+    """The event of a new question; points as in the log."""
+    return {"kind": "question", "duel": duel, "a": a, "b": b, "role": role, "left": left, **more}
