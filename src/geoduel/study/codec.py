@@ -117,11 +117,11 @@ def decode_settings(value: Any) -> Any:
     if name not in _types():
         raise ArgumentError(f"this version of geoduel has nothing called {name!r}")
     kind = _types()[name]
+    parameters = inspect.signature(kind).parameters
+    # A setting that was left out then, and that the class no longer has, changes nothing.
+    given = {k: item for k, item in given.items() if k in parameters or item is not None}
     positional: tuple[Any, ...] = ()
-    taken = inspect.signature(kind).parameters
-    # A setting that was never made use of may be gone from a later version.
-    given = {key: item for key, item in given.items() if key in taken or item is not None}
-    for key, parameter in taken.items():
+    for key, parameter in parameters.items():
         if parameter.kind is parameter.VAR_POSITIONAL:
             positional = decode_settings(given.pop(key))
     try:
