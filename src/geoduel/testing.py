@@ -513,7 +513,7 @@ class ManifoldContract:
             if k % 50 == 0 and m.dist(start, x) > 3 * m.typical_dist:
                 x = m.exp(x, 0.5 * m.log(x, start))  # not off to infinity
         m.check_point(x)
-        words, defect = m._point_defect(x)
+        words, defect = m.point_defect(x)
         assert np.max(defect) <= self.rounding * np.finfo(float).eps, f"{words} is {defect}"
 
     # -- checks ----------------------------------------------------------------------------------

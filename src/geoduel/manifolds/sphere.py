@@ -171,7 +171,7 @@ class Sphere(Manifold):
             return self._times(angle / sin, u)
         zero = sin == 0
         scale = where(zero, 1.0, angle / where(zero, 1.0, sin))
-        return self._mark_cut_locus(zero & (m > p), self._times(scale, u), x, y)
+        return self.mark_cut_locus(zero & (m > p), self._times(scale, u), x, y)
 
     def transport(self, x: Array, y: Array, v: Array) -> Array:
         plus = x + y
@@ -179,7 +179,7 @@ class Sphere(Manifold):
         opposite = p == 0
         ratio = 2 * self._dot(y, v) / where(opposite, 1.0, p)
         moved = self._combined((1.0, -ratio), v, plus, spend=True)
-        return self._mark_cut_locus(opposite, moved, x, y)
+        return self.mark_cut_locus(opposite, moved, x, y)
 
     def transport_along(self, x: Array, v: Array, w: Array) -> Array:
         # In the plane of x and v the transport is the rotation of the geodesic; outside, identity.
@@ -260,10 +260,10 @@ class Sphere(Manifold):
         flat = normal(rng, (*batch, math.prod(self.shape) + 1), like)[..., 1:]
         return self.to_manifold(namespace(flat).reshape(flat, (*batch, *self.shape)))
 
-    def _point_defect(self, x: Array) -> tuple[str, Array]:
+    def point_defect(self, x: Array) -> tuple[str, Array]:
         return "| |x| - 1 |", abs(self._length(x) - 1)
 
-    def _tangent_defect(self, x: Array, v: Array) -> tuple[str, Array]:
+    def tangent_defect(self, x: Array, v: Array) -> tuple[str, Array]:
         xp, size = namespace(x, v), self._length(v)
         size = xp.where(size == 0, xp.ones_like(size), size)
         return "|<x, v>| / |v|", abs(self._dot(x, v)) / size
