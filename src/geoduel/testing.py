@@ -560,10 +560,18 @@ class ManifoldContract:
 
     def test_transport_carries_the_velocity(self) -> None:
         m, d = self.manifold, self._data(22)
-        along = m.transport_along(d.x, d.v, d.v)
-        self._close(along, -m.log(d.y, d.x), "transport_along(x, v, v) must be -log(exp(x, v), x)")
+        along, beside = m.transport_along(d.x, d.v, d.v), self.transport_error
         self._close(
-            m.transport(d.x, d.y, d.v), along, "transport to exp(x, v) must be transport_along v"
+            along,
+            -m.log(d.y, d.x),
+            "transport_along(x, v, v) must be -log(exp(x, v), x)",
+            beside=beside,
+        )
+        self._close(
+            m.transport(d.x, d.y, d.v),
+            along,
+            "transport to exp(x, v) must be transport_along v",
+            beside=beside,
         )
 
     def test_transport_there_and_back(self) -> None:
@@ -642,7 +650,12 @@ class ManifoldContract:
             for i in range(2):
                 for j in range(3):
                     one = method(m, _Data(x[i, 0], *(array[i, j] for array in d[1:])))
-                    self._close(together[i, j], one, f"{words}: one problem alone gives another")
+                    self._close(
+                        together[i, j],
+                        one,
+                        f"{words}: one problem alone gives another result",
+                        beside=self._beside(name),
+                    )
 
     def test_nan_stays_in_its_own_problem(self) -> None:
         """A batch may hold entries from a cut locus; the others are as they would be alone."""
@@ -660,7 +673,12 @@ class ManifoldContract:
             except Exception as error:
                 raise AssertionError(f"{words} must not raise: {error}") from error
             _must(np.isnan(result[1]).any(), f"{words} must return NaN for that problem")
-            self._close(result[sound], method(m, d)[sound], f"{words} must keep the others")
+            self._close(
+                result[sound],
+                method(m, d)[sound],
+                f"{words} must keep the others",
+                beside=self._beside(name),
+            )
 
     def test_float32_stays_float32(self) -> None:
         if "float32" not in self.supports:
@@ -769,6 +787,7 @@ class ManifoldContract:
 
     def test_torch_gradients_are_derivatives(self) -> None:
         """Of exp by the tangent vector, also at zero; of log and dist by the point they lead to."""
+        self._module("torch")
         m, rng, d = self.manifold, np.random.default_rng(134), self._data(34)
         x, y, v, a = d.x[0], d.y[0], d.v[0], d.a[0]
         u, h = m.unit_tangent(rng, x), 1e-5 * float(np.min(self.reach(x)))
@@ -848,6 +867,9 @@ class ManifoldContract:
         b = b / expand(m.norm(x, b), len(m.point_shape))
         root = np.linalg.cholesky(m.inner(x, b[:, None], b[None, :]))
         return lambda u: np.linalg.solve(root, m.inner(x, b[:, None], u[None, :])).T
+
+    def _beside(self, name: str) -> float:
+        return self.transport_error if name.startswith("transport") else 0.0
 
     def _is_point(self, x: Array, name: str) -> None:
         """What a method returned must be a point, by the manifold's own check."""

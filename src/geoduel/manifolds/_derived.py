@@ -33,12 +33,8 @@ class Geometry(Protocol):
     @property
     def point_shape(self) -> tuple[int, ...]: ...
     @property
-    def injectivity_radius(self) -> float: ...
-    @property
     def typical_dist(self) -> float: ...
     def inner(self, x: Array, u: Array, v: Array) -> Array: ...
-    @property
-    def complete(self) -> bool: ...
     def norm(self, x: Array, u: Array) -> Array: ...
     def extent(self, x: Array, v: Array) -> Array: ...
     def exp(self, x: Array, v: Array) -> Array: ...
@@ -138,7 +134,7 @@ def _gram(m: Geometry, x: Array, rows: Array) -> Array:
     count = max(1, _BLOCK // math.prod((*lead, rows.shape[-1])))
     products = []
     for start in range(0, first.shape[0], count):
-        part = slice(start, start + count)
+        part = slice(start, min(start + count, first.shape[0]))
         u, v = (xp.take(vectors, k[part], axis=-axes - 1) for k in (first, second))
         product = m.inner(x, u, v)
         products.append(xp.broadcast_to(product, (*lead, product.shape[-1])))
@@ -198,19 +194,24 @@ def _romberg(m: Geometry, x: Array, v: Array, vectors: Array, end: tuple[Array, 
     """Coordinates of transported vectors in the basis at the end, as rows: ``(..., d, d)``."""
     axes, (y, basis) = len(m.point_shape), end
     y, basis = _more(y, axes), _more(basis, axes + 1)
-    short = min(m.typical_dist, m.injectivity_radius) / 4
-    if not m.complete:  # sides must end inside
-        for room in (m.extent(_more(x, axes), vectors), m.extent(*end)):
-            short = min(short, _finite(room).min(initial=math.inf) / 4)
+    short = m.typical_dist / 4
+    for room in (m.extent(_more(x, axes), vectors), m.extent(*end)):
+        short = min(short, float(_finite(room).min(initial=math.inf)) / 4)
     rungs = math.ceil(_finite(m.norm(x, v)).max(initial=0.0) / (4 * short)) or 1
     table: list[Array] = []
+    last = math.inf
     for level in range(_LEVELS):
         moved = _ladder(m, x, v, vectors, rungs * 2**level, short / 2**level)
         row = [m.inner(y, _more(moved, axes), basis)]
         for j, coarse in enumerate(table):
             row.append(row[-1] + (row[-1] - coarse) / (4 ** (j + 1) - 1))
-        xp, before, table = namespace(moved), table, row
-        if before and not bool(xp.any(xp.abs(row[-1] - before[-1]) > eps(moved) ** (2 / 3))):
+        if table:
+            gap = abs(_finite(row[-1] - table[-1])).max(initial=0.0)
+            if gap > last / 2:  # rounding has taken over
+                break
+            last = gap
+        table = row
+        if last <= eps(moved) ** (2 / 3):
             break
     return _orthogonal(table[-1])
 
@@ -253,7 +254,7 @@ def dist_by_variation(m: Geometry, x: Array, y: Array) -> Array:
     """
     xp = namespace(y)
     aside = np.random.default_rng(0).standard_normal(m.dim)  # in no direction of a symmetry
-    aside *= eps(y) ** 0.4 * m.typical_dist / np.linalg.norm(aside)
+    aside *= math.sqrt(eps(y)) * m.typical_dist / np.linalg.norm(aside)
     z = m.exp(y, m.from_coords(y, xp.asarray(aside, dtype=y.dtype, device=y.device)))
     d = m.norm(x, m.log(x, z))
     return d - m.inner(z, m.log(z, x), m.log(z, y)) / d

@@ -112,23 +112,27 @@ class Manifold(ABC):
 
     def norm(self, x: Array, u: Array) -> Array:
         """Length of a tangent vector, shape ``(...)``: the square root of `inner`."""
-        return safe_sqrt(self.inner(x, u, u))
+        square = self.inner(x, u, u)
+        # NumPy's numbers take [..., None] as arrays do, Python's do not.
+        return np.sqrt(square) if type(square) is np.float64 else safe_sqrt(square)
 
     def dist(self, x: Array, y: Array) -> Array:
         """Geodesic distance, shape ``(...)``. Exactly zero for equal points.
 
         By default the length of `log`. Where that is not unique the distance still is: it follows
-        from a point beside y, by the first variation of length, to about six tenths of the digits.
+        from a point beside y, by the first variation of length.
         """
         xp, axes = namespace(x, y), tuple(range(-len(self.point_shape), 0))
         try:
-            d = xp.asarray(self.norm(x, self.log(x, y)))
+            d = self.norm(x, self.log(x, y))
         except CutLocusError:
             return dist_by_variation(self, x, y)
+        d = np.float64(d) if isinstance(d, float) else d
         lost = xp.isnan(d) & xp.all(xp.isfinite(x + y), axis=axes)
         if bool(xp.any(lost)):
             d = xp.where(lost, dist_by_variation(self, x, y), d)
-        return xp.where(xp.all(x == y, axis=axes), xp.zeros_like(d), d)
+        d = xp.where(xp.all(x == y, axis=axes), xp.zeros_like(d), d)
+        return d if d.ndim else d[()]
 
     # -- geodesics -------------------------------------------------------------------------------
 
