@@ -278,7 +278,7 @@ def relative_gap(a: Array, b: Array, axes: int) -> Array:
 
 def _more(x: Array, axes: int) -> Array:
     """Points with an axis of length one in front of those of a point."""
-    return namespace(x).expand_dims(x, axis=-axes - 1)
+    return x[(..., None, *(slice(None),) * axes)]
 
 
 def _flat(vectors: Array, axes: int) -> Array:
