@@ -415,8 +415,8 @@ class ManifoldContract:
         u, v = m.from_coords(x, frames[..., 0]), m.from_coords(x, frames[..., 1])
         h = 0.05 * float(np.min(self.reach(x)))
         # Terms of odd order cancel between the two sides.
-        squares = [m.dist(m.exp(x, s * u), m.exp(x, s * v)) ** 2 for s in (h, -h)]
-        k = 3 * (2 * h**2 - sum(squares) / 2) / h**4
+        ahead, behind = (m.dist(m.exp(x, s * u), m.exp(x, s * v)) ** 2 for s in (h, -h))
+        k = 3 * (2 * h**2 - (ahead + behind) / 2) / h**4
         low, high = m.curvature
         error = 0.02 * (1 + abs(k)) + self.rounding * EPS / h**2
         _must(

@@ -1,14 +1,19 @@
-"""Every manifold of the package keeps the contract that users' manifolds are tested against."""
+"""Every manifold of the package keeps the contract, and so does one of a user's in 20 lines."""
 
 from __future__ import annotations
 
+import inspect
 import math
+import re
 from functools import partial
 from typing import Any
 
 import numpy as np
 import pytest
 
+import geoduel as gd
+from geoduel.errors import ArgumentError, CutLocusError, NotOnManifoldError, NotTangentError
+from geoduel.manifolds.base import Manifold
 from geoduel.manifolds.euclidean import Euclidean
 from geoduel.manifolds.grassmann import Grassmann
 from geoduel.manifolds.hyperbolic import Hyperbolic
@@ -40,9 +45,6 @@ class EuclideanContract(ManifoldContract):
     def isometries(self, rng):
         shift = rng.standard_normal(self.manifold.shape)
         yield lambda x: shift - x[..., ::-1], lambda x, v: -v[..., ::-1]
-
-    def not_a_point(self, x):
-        return None
 
 
 class SphereContract(ManifoldContract):
@@ -218,3 +220,178 @@ def test_points_stay_on_the_manifold_for_long(base, manifold):
     contract = _class(base, manifold)()
     contract.steps = 100_000
     contract.test_points_stay_on_the_manifold()
+
+
+# -- a manifold of one's own -----------------------------------------------------------------------
+
+
+class Globe(Manifold):
+    """Vectors of length r in space, with the lengths of ways on the globe."""
+
+    dim, point_shape, r = 2, (3,), 6371.0
+    curvature, injectivity_radius = (r**-2, r**-2), np.pi * r
+
+    def inner(self, x, u, v):
+        return np.vecdot(u, v)
+
+    def exp(self, x, v):
+        angle = self.norm(x, v)[..., None] / self.r
+        return np.cos(angle) * x + np.sinc(angle / np.pi) * v
+
+    def log(self, x, y):
+        u = self.to_tangent(x, y - x)
+        angle = np.atan2(self.norm(x, u), np.vecdot(x, y) / self.r)
+        v = u / np.sinc(angle / np.pi)[..., None]
+        return self.mark_cut_locus(angle == np.pi, v, x, y)
+
+    def to_tangent(self, x, a):
+        return a - np.vecdot(x, a)[..., None] / self.r**2 * x
+
+    def to_manifold(self, a):
+        return self.r * a / np.linalg.vector_norm(a, axis=-1, keepdims=True)
+
+
+class Ratios(Manifold):
+    """Three positive numbers, of which ratios count: the metric is the sum of (u/x)(v/x)."""
+
+    dim, point_shape = 3, (3,)
+
+    def inner(self, x, u, v):
+        return np.vecdot(u / x, v / x)
+
+    def exp(self, x, v):
+        return x * np.exp(v / x)
+
+    def log(self, x, y):
+        return x * np.log(y / x)
+
+    def to_tangent(self, x, a):
+        return a
+
+    def to_manifold(self, a):
+        return np.maximum(abs(a), 1e-300)
+
+
+class TestGlobe(ManifoldContract):
+    manifold = Globe()
+
+
+class TestRatios(ManifoldContract):
+    manifold = Ratios()
+
+
+OWN = [Globe(), Ratios()]
+
+
+@pytest.mark.parametrize("own", OWN, ids=repr)
+def test_an_own_manifold_takes_twenty_lines(own):
+    assert len([line for line in inspect.getsource(type(own)).splitlines() if line.strip()]) <= 20
+
+
+@pytest.mark.parametrize("own", OWN, ids=repr)
+@pytest.mark.parametrize(
+    ("method", "options", "accuracy"),
+    [
+        ("auto", {"budget": 600}, 1e-6),
+        ("rdngd", {"iterations": 600}, 1e-2),
+        ("rrdngd", {"iterations": 1000}, 1e-2),
+    ],
+)
+def test_methods_find_the_optimum_on_an_own_manifold(own, method, options, accuracy):
+    goal, x0 = own.random_point(np.random.default_rng(3), (2,))
+    oracle = gd.from_objective(lambda x: own.dist(x, goal) ** 2)
+    result = gd.minimize(oracle, own, x0, method=method, rng=0, **options)
+    assert own.dist(result.x, goal) < accuracy * own.typical_dist
+    assert own.dist(x0, goal) > 0.1 * own.typical_dist
+
+
+def test_a_study_on_an_own_manifold_is_stored_and_goes_on(tmp_path):
+    globe, place = Globe(), f"sqlite:///{tmp_path / 'globe.db'}"
+    goal = globe.random_point(np.random.default_rng(4))
+    oracle = gd.from_objective(lambda x: globe.dist(x, goal))
+    study = gd.create_study(globe, storage=place, study_name="globe", budget=80, rng=0)
+    study.optimize(oracle, 40)
+    with pytest.raises(ArgumentError, match="pass manifold= when loading it"):
+        gd.load_study("globe", storage=place)
+    again = gd.load_study("globe", storage=place, manifold=globe)
+    np.testing.assert_array_equal(again.recommend(), study.recommend())
+    again.optimize(oracle, 40)
+    assert globe.dist(again.recommend(), goal) < 0.01 * globe.typical_dist
+
+
+# -- what follows from the members of a geometry ---------------------------------------------------
+
+
+def test_lengths_of_single_vectors_take_axes():
+    """As arrays do, so that a formula for batches serves single points."""
+    globe, x = Globe(), np.array([6371.0, 0.0, 0.0])
+    assert globe.norm(x, np.array([0.0, 3.0, 4.0]))[..., None].shape == (1,)
+    assert globe.dist(x, x)[..., None].shape == (1,)
+
+
+def test_cut_points_raise_alone_and_are_nan_in_batches():
+    globe, x = Globe(), np.array([6371.0, 0.0, 0.0])
+    with pytest.raises(CutLocusError, match="log on Globe: y is in the cut locus of x"):
+        globe.log(x, -x)
+    y = np.stack([-x, x])
+    np.testing.assert_array_equal(np.isnan(globe.log(x, y)).all(axis=-1), [True, False])
+    assert globe.dist(x, -x) == pytest.approx(np.pi * 6371, rel=1e-9)
+
+
+def test_what_is_unknown():
+    ratios = Ratios()
+    assert ratios.curvature == (-math.inf, math.inf)
+    assert ratios.injectivity_radius == math.inf
+    assert ratios.complete
+    assert repr(ratios) == "Ratios"
+    assert not gd.domains.Ball(ratios, np.ones(3), 1.0).convex
+
+
+def test_random_points_are_gaussian_arrays_on_the_manifold():
+    globe = Globe()
+    a = np.random.default_rng(5).standard_normal((2, 3))
+    x = globe.random_point(np.random.default_rng(5), (2,))
+    np.testing.assert_array_equal(x, globe.to_manifold(a))
+    assert globe.random_point(np.random.default_rng(5), (2,), np.zeros(1, "f4")).dtype == "f4"
+
+
+@pytest.mark.parametrize(
+    ("x", "kind", "message"),
+    [
+        ([1.0, 0.0, 0.0], ArgumentError, "start must be an array, got list: [1.0, 0.0, 0.0]"),
+        (np.ones(3, int), ArgumentError, "start must be an array of real floating numbers, got in"),
+        (np.ones(4), ArgumentError, "start has shape (4,), expected (..., 3) for Globe"),
+        (np.array([1.0, np.nan, 0.0]), ArgumentError, "start is not finite: it holds NaN or infin"),
+        (
+            np.array([6372.0, 0.0, 0.0]),
+            NotOnManifoldError,
+            "start is not on Globe: the largest change to_manifold makes, relative to the largest "
+            "entry, is 0.000157, expected 0 up to rounding (at most 1e-08)",
+        ),
+    ],
+)
+def test_what_is_no_point_is_told(x, kind, message):
+    with pytest.raises(kind, match=re.escape(message)):
+        Globe().check_point(x, "start")
+
+
+def test_what_to_manifold_refuses_is_no_point():
+    with pytest.raises(NotOnManifoldError, match=r"start is not on .*: to_manifold on Sphere\(3\)"):
+        NoCentre().check_point(np.zeros(3), "start")
+
+
+class NoCentre(Globe):
+    def to_manifold(self, a):
+        return self.r * Sphere(3).to_manifold(a)
+
+
+def test_what_is_not_tangent_is_told():
+    x = np.array([6371.0, 0.0, 0.0])
+    Globe().check_tangent(x, np.array([0.0, 1.0, 0.0]))
+    Globe().check_tangent(x, np.zeros(3))
+    with pytest.raises(
+        NotTangentError,
+        match="step is not tangent to Globe at the given point: the largest change to_tangent "
+        "makes, relative to the largest entry, is 1, expected 0",
+    ):
+        Globe().check_tangent(x, x, "step")

@@ -120,7 +120,7 @@ class Manifold(ABC):
         """Geodesic distance, shape ``(...)``. Exactly zero for equal points.
 
         By default the length of `log`. Where that is not unique the distance still is: it follows
-        from a point beside y, by the first variation of length.
+        from a point beside y, by the first variation of length, to about ten digits.
         """
         xp, axes = namespace(x, y), tuple(range(-len(self.point_shape), 0))
         try:
