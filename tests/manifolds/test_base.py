@@ -1,5 +1,6 @@
 """Every manifold of the package keeps the contract, and so does one of a user's in 20 lines."""
 
+# pyright: reportAssignmentType=false  # short: class attributes in place of properties
 from __future__ import annotations
 
 import inspect
