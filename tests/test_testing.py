@@ -1,6 +1,6 @@
 """The contract says in words what is wrong with a manifold, and asks for geometry alone."""
 
-# pyright: reportAssignmentType=false  # short: class attributes in place of properties
+# pyright: reportAssignmentType=false
 from __future__ import annotations
 
 import math

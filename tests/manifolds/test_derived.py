@@ -1,6 +1,6 @@
 """What follows numerically from seven members agrees with the formulas of each manifold."""
 
-# pyright: reportAssignmentType=false  # short: class attributes in place of properties
+# pyright: reportAssignmentType=false
 from __future__ import annotations
 
 import math
