@@ -157,8 +157,8 @@ def _pairs(d: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 def ladder_transport(m: Geometry, x: Array, v: Array, w: Array) -> Array:
     """Transport w from x along t -> exp(x, t v) to t = 1 by pole ladders, isometrically.
 
-    A rung takes the tip of a vector at its beginning to the mirror image of the tip in its middle;
-    the vector from its end to that image, turned round, is the transported one. On symmetric spaces
+    A rung takes the tip of a vector at its beginning to the mirror image of the tip in its middle.
+    The vector from its end to that image, turned round, is the transported one. On symmetric spaces
     that is exact. Elsewhere the error of n rungs is a series in 1/n², whose terms are removed one
     by one with n, 2n, 4n, ... rungs (Romberg), until two results agree to 1e-10.
 

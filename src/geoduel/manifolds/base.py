@@ -35,7 +35,7 @@ class Manifold(ABC):
     """A Riemannian manifold whose points are arrays of one shape.
 
     Leading axes are independent problems: every method takes arrays of shape
-    ``(..., *point_shape)`` and broadcasts the leading axes, returns numbers of shape ``(...)``,
+    ``(..., *point_shape)``, broadcasts the leading axes, and returns numbers of shape ``(...)``. It
     keeps dtype and device, and never writes to its inputs. NumPy and torch arrays run through one
     text. Lengths are geodesic lengths (radians on spheres and rotation groups).
 
@@ -148,8 +148,8 @@ class Manifold(ABC):
         """Return the geodesic ``t -> exp(x, t v)`` from ``x`` with velocity ``v``.
 
         ``t`` is a number or an array of shape ``(...)``, one number a problem. Override it where
-        the points of one geodesic can share work (an eigendecomposition, a Schur form): a duel and
-        the step along its direction then cost little more than one `exp`.
+        the points of one geodesic can share work, such as an eigendecomposition. A duel and the
+        step along its direction then cost little more than one `exp`.
         """
         if type(self).exp is Manifold.exp:
             raise MissingOperationError(
