@@ -205,11 +205,11 @@ class Hyperbolic(Manifold):
 
     # -- checks ----------------------------------------------------------------------------------
 
-    def _point_defect(self, x: Array) -> tuple[str, Array]:
+    def point_defect(self, x: Array) -> tuple[str, Array]:
         time = safe_sqrt(1 + _dot(x, x))
         return "|x₀ - √(1 + |xₛ|²)| / √(1 + |xₛ|²)", abs(_time(x) - time) / time
 
-    def _tangent_defect(self, x: Array, v: Array) -> tuple[str, Array]:
+    def tangent_defect(self, x: Array, v: Array) -> tuple[str, Array]:
         xp = namespace(x, v)
         size = xp.asarray(safe_sqrt(dot(x, x) * dot(v, v)))
         off = _dot(x, v) - _time(x) * _time(v)

@@ -119,14 +119,14 @@ class Sphere(Manifold):
         ratio = where(same, 1.0, self._angle(far, m) / where(same, 1.0, sin))
         ratio = where(far, -ratio, ratio)
         v = self._times(ratio, chord) + self._times(ratio * m / 2, x)
-        return self._mark_cut_locus(same & far, v, x, y)
+        return self.mark_cut_locus(same & far, v, x, y)
 
     def transport(self, x: Array, y: Array, v: Array) -> Array:
         plus = x + y
         p = self._dot(plus, plus)
         opposite = p == 0
         ratio = 2 * self._dot(y, v) / where(opposite, 1.0, p)
-        return self._mark_cut_locus(opposite, v - self._times(ratio, plus), x, y)
+        return self.mark_cut_locus(opposite, v - self._times(ratio, plus), x, y)
 
     def transport_along(self, x: Array, v: Array, w: Array) -> Array:
         # In the plane of x and v the transport is the rotation of the geodesic; outside, identity.
@@ -190,10 +190,10 @@ class Sphere(Manifold):
         flat = normal(rng, (*batch, math.prod(self.shape) + 1), like)[..., 1:]
         return self.to_manifold(namespace(flat).reshape(flat, (*batch, *self.shape)))
 
-    def _point_defect(self, x: Array) -> tuple[str, Array]:
+    def point_defect(self, x: Array) -> tuple[str, Array]:
         return "| |x| - 1 |", abs(self._length(x) - 1)
 
-    def _tangent_defect(self, x: Array, v: Array) -> tuple[str, Array]:
+    def tangent_defect(self, x: Array, v: Array) -> tuple[str, Array]:
         xp, size = namespace(x, v), self._length(v)
         size = xp.where(size == 0, xp.ones_like(size), size)
         return "|<x, v>| / |v|", abs(self._dot(x, v)) / size
