@@ -21,7 +21,7 @@ import numpy as np
 from ...errors import TiesWarning
 from ...plotting import COLOURS, panels
 from ..experiment import Experiment, Outcome, Plan, Task
-from ..report import Block, Claim, Figure, Pictures, Section, Table
+from ..report import Claim, Figure, Part, Pictures, Section, Table
 
 __all__ = ["ATTACK", "Attack"]
 
@@ -122,7 +122,7 @@ class Attack(Experiment):
             if settings["data"] == "digits"
             else f"the pictures and the network in `{Path(settings['data']).name}`"
         )
-        blocks: list[Block] = [
+        parts: list[Part] = [
             f"Perturbations on the sphere of radius {settings['eps']:g}·|x| around "
             f"{settings['images']} images that the network classifies right: {what}. Methods "
             "maximise the network's loss; an image is done when its answer changes. PGD and RGD "
@@ -142,7 +142,7 @@ class Attack(Experiment):
             {"experiment": self.name, "method": label, "sees": r["sees"], **_counts(r)}
             for label, r in by.items()
         ]
-        return Section(self.name, self.title, blocks, claims=_claims(by), rows=rows)
+        return Section(self.name, self.title, parts, claims=_claims(by), rows=rows)
 
 
 CAPTION = (
