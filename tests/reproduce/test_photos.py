@@ -7,7 +7,7 @@ import pytest
 
 from geoduel.errors import ArgumentError
 from geoduel.reproduce.experiment import Outcome, Plan
-from geoduel.reproduce.experiments.horizon import CLOSE, HORIZON, enough, level
+from geoduel.reproduce.experiments.horizon import CLOSE, HORIZON, enough, undo_tilt
 from geoduel.reproduce.photos import line_tilt, read_photos, seascapes
 from geoduel.reproduce.report import Pictures
 
@@ -50,7 +50,7 @@ def test_the_edge_finder_sees_the_painted_tilt(degrees):
 def test_duels_level_a_rendered_picture(degrees, loss):
     """The rotation found by duels, applied to the picture, turns it the right way round."""
     image = seascape(3, tilt=math.radians(degrees), size=(480, 320))
-    found = level(degrees, loss, enough(degrees))
+    found = undo_tilt(degrees, loss, enough(degrees))
     upright = turn(image, math.radians(found["turn"]))
     assert abs(horizon_tilt(upright)) <= CLOSE + 0.4
     wrong_way = turn(image, -math.radians(found["turn"]))
@@ -59,7 +59,7 @@ def test_duels_level_a_rendered_picture(degrees, loss):
 
 @pytest.mark.parametrize("degrees", [0.3, -9.17, 20.05, -37.82, 74.0])
 def test_enough_iterations_level_any_tilt(degrees):
-    found = level(degrees, "frobenius", enough(degrees))
+    found = undo_tilt(degrees, "frobenius", enough(degrees))
     assert abs(found["left"][-1]) <= CLOSE
     assert found["turn"] == pytest.approx(-degrees, abs=CLOSE)
     assert found["duels"][-1] == 2 * enough(degrees)
@@ -67,13 +67,13 @@ def test_enough_iterations_level_any_tilt(degrees):
 
 def test_both_losses_give_the_same_run():
     """They order rotations alike (E17), and near level their values differ by 4."""
-    one, other = level(9.17, "frobenius", 40), level(9.17, "angle", 40)
+    one, other = undo_tilt(9.17, "frobenius", 40), undo_tilt(9.17, "angle", 40)
     assert one["left"] == other["left"]
     assert one["loss"][-1] / other["loss"][-1] == pytest.approx(4, rel=1e-3)
 
 
 def test_thirty_iterations_cannot_undo_twenty_degrees():
-    found = level(20.05, "frobenius", 30)
+    found = undo_tilt(20.05, "frobenius", 30)
     assert found["left"][-1] == pytest.approx(20.05 - 30 * math.degrees(0.01), abs=1e-6)
 
 
@@ -150,7 +150,7 @@ def test_all_natural_photos_are_levelled(shared):
     photos = [p for p in read_photos(shared / "horizons") if p.kind == "natural"]
     assert len(photos) == 40
     for i, photo in enumerate(photos):
-        found = level(photo.degrees, "frobenius", enough(photo.degrees), seed=i)
+        found = undo_tilt(photo.degrees, "frobenius", enough(photo.degrees), seed=i)
         assert abs(found["left"][-1]) <= CLOSE, photo.name
 
 
@@ -160,10 +160,10 @@ def test_the_section_shows_every_picture(monkeypatch):
     tasks = HORIZON.tasks(Plan())
     outcomes = [Outcome("horizon", t, HORIZON.run(t.settings)) for t in tasks]
     section = HORIZON.section(Plan(), outcomes[::-1])  # in whatever order they finish
-    assert "levels 2 of 2 pictures to within 0.6 degrees" in section.blocks[1]
+    assert "levels 2 of 2 pictures to within 0.6 degrees" in section.parts[1]
     assert [row["tilt"] for row in section.rows] == [9.17, 62.0]
     assert section.rows[1]["left after 100"] > 4  # 100 steps undo 57.3 degrees
-    pictures = next(b for b in section.blocks if isinstance(b, Pictures))
+    pictures = next(b for b in section.parts if isinstance(b, Pictures))
     assert all(data.startswith(b"\xff\xd8") for row in pictures.rows for data, _ in row)
     never = section.claims[0]
     assert never.measured == "1 of 2"  # level within 30 iterations
