@@ -142,12 +142,13 @@ def directions(
 ) -> Any:
     """Estimates h at the points ``x`` from duels of f, answered at once."""
     duels = estimate(manifold, rng, x, radius, batch)
-    ahead, behind = next(duels)
-    try:
-        duels.send(np.sign(f(ahead) - f(behind)))
-    except StopIteration as done:
-        return done.value
-    raise AssertionError("the estimator asks once")
+    answers = None
+    while True:
+        try:
+            ahead, behind = duels.send(answers)
+        except StopIteration as done:
+            return done.value
+        answers = np.sign(f(ahead) - f(behind))
 
 
 def mean_direction(manifold: Manifold, draws: int, rng: np.random.Generator) -> dict[str, Any]:
