@@ -1,8 +1,7 @@
 """Figures. Needs the extra ``plot`` (matplotlib).
 
 One style for all: hues of Okabe and Ito, which colour-blind readers and grey prints tell apart, no
-box, a faint grid. Every function returns a matplotlib figure that belongs to nobody: no pyplot, no
-global state, no display.
+box, a faint grid. Figures are plain matplotlib figures: no pyplot, no global state, no display.
 """
 
 from __future__ import annotations

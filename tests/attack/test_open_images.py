@@ -17,9 +17,14 @@ def test_an_incumbent_is_evaluated_once(linear, grey):
     # The image itself and its label, the first incumbent, and one trial a comparison.
     assert result.forward_passes.tolist() == [103] * 3
     two = attack(
-        linear(), grey(), radius=0.19, method=gd.RDNGD(0.1, radius=0.1), budget=100, rng=0,
+        linear(),
+        grey(),
+        radius=0.19,
+        method=gd.RDNGD(0.1, radius=0.1),
+        budget=100,
+        rng=0,
         directions="all",
-    )  # fmt: skip
+    )
     assert two.comparisons.tolist() == [100] * 3
     assert (two.forward_passes <= 3 + 3 * 50).all()  # a mirrored pair, and x_next against x̂
 

@@ -19,9 +19,15 @@ def lengths(result, images):
 def test_every_method_crosses_a_plane(method, linear, grey):
     model, x = linear(), grey()
     result = attack(
-        model, x, torch.zeros(3, dtype=torch.int64), radius=0.4, method=method, budget=3000, rng=0,
+        model,
+        x,
+        torch.zeros(3, dtype=torch.int64),
+        radius=0.4,
+        method=method,
+        budget=3000,
+        rng=0,
         directions="all",
-    )  # fmt: skip
+    )
     assert result.success.all()
     assert result.stop_reason == "done"
     assert (model(result.images).argmax(1) == 1).all()
@@ -102,9 +108,14 @@ def test_targets(grey):
 
     x = grey(2)
     aimed = attack(
-        Quadrants(), x, targeted=torch.tensor([1, 2]), radius=0.5, budget=500, rng=0,
+        Quadrants(),
+        x,
+        targeted=torch.tensor([1, 2]),
+        radius=0.5,
+        budget=500,
+        rng=0,
         directions="all",
-    )  # fmt: skip
+    )
     assert aimed.success.all()
     assert Quadrants()(aimed.images).argmax(1).tolist() == [1, 2]
     assert attack(Quadrants(), x, targeted=0, budget=5).iterations == 0
@@ -115,10 +126,16 @@ def test_batches_eval_mode_and_history(linear, grey):
     model.train()
     calls = []
     result = attack(
-        model, grey(5), torch.zeros(5, dtype=torch.int64), radius=0.4, budget=300, batch_size=2,
-        rng=0, directions="all",
+        model,
+        grey(5),
+        torch.zeros(5, dtype=torch.int64),
+        radius=0.4,
+        budget=300,
+        batch_size=2,
+        rng=0,
+        directions="all",
         callback=lambda p: calls.append((p.iteration, model.training, p.done)) and False,
-    )  # fmt: skip
+    )
     assert model.training
     assert model.largest == 2
     assert [c[0] for c in calls] == list(range(1, result.iterations + 1))

@@ -55,7 +55,7 @@ class Judge:
         self.fast: Any = model
         if dtype is not None:
             if not isinstance(model, nn.Module):
-                raise ArgumentError("dtype= needs a torch.nn.Module, of which a copy can be made")
+                raise ArgumentError("dtype= needs a model that is a torch.nn.Module: it is copied")
             self.fast = deepcopy(model)
             self.fast.to(dtype=dtype, memory_format=torch.channels_last)
 

@@ -84,7 +84,7 @@ class Steps(NamedTuple):
 
 @dataclass(frozen=True)
 class _Steps:
-    """What the methods here have in common: they start where they are told."""
+    """What the methods here have in common: a start at the given point, and no plan."""
 
     def plan(
         self, manifold: Manifold, x0: Array, *, iterations: int | None, budget: int | None
@@ -99,8 +99,8 @@ class _Steps:
 class Evolution(_Steps):
     """(1+1) evolution strategy: a trial replaces the point if it wins. One new image a comparison.
 
-    The step grows by a factor √e with every success and shrinks by the fourth root of that with
-    every failure, so that one trial in five wins (the 1/5 rule).
+    The step grows by a factor √e with every success and shrinks by the fourth root of √e with every
+    failure. So one trial in five wins (the 1/5 rule).
 
     Parameters
     ----------

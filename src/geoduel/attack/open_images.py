@@ -27,10 +27,10 @@ class Asked(NamedTuple):
 
 
 class OpenImages:
-    """Images of which each stays open until one of its perturbations fools the network.
+    """Images, each of which is open until one of its perturbations fools the network.
 
-    Points have shape (..., k, channels, height, width), one a live image. A point that was asked
-    about lately is remembered, so that an incumbent costs no second pass.
+    Points have shape (..., k, channels, height, width), one a live image. The last points are
+    remembered, so that an incumbent costs no second pass.
 
     Parameters
     ----------
@@ -55,7 +55,7 @@ class OpenImages:
         x = threat.x
         n, device = len(x), x.device
         self.threat = threat
-        self.judge: Any = judge  # None only where nobody asks for scores
+        self.judge: Any = judge  # None only where no scores are asked for
         self.live = torch.arange(n, device=device)
         self.images = x.clone()
         self.success = torch.zeros(n, dtype=torch.bool, device=device)

@@ -61,8 +61,8 @@ def attack(
 
     Each image x has its own sphere of perturbations, of radius ``eps * |x|``, intersected with the
     range of pixels (see `geoduel.attack.threat`). The method asks which of two perturbed
-    images is more adversarial; the first one asked about that fools the network ends the attack on
-    its image, and the others go on.
+    images is more adversarial. The first perturbed image that fools the network ends the attack on its
+    image, and the others go on.
 
     Parameters
     ----------
@@ -79,12 +79,12 @@ def attack(
     radius : float or torch.Tensor of shape (n,), optional
         Radius itself, instead of ``eps``.
     method : str or Method
-        By what each may see:
+        A name, here by what the method may see:
 
         * comparisons: "auto" (RDNGD with a step that averages, see
           `geoduel.attack.methods.Averaging`, and "natural" directions), "rdngd" (batches
-          of ten, cosine steps), "rdngd-released" and "rdngd-paper" (the settings of the authors'
-          code and of their text), "evolution" ((1+1) evolution strategy);
+          of ten, cosine steps), "evolution" ((1+1) evolution strategy); "rdngd-released" and
+          "rdngd-paper" (the settings of the authors' code and of their text);
         * scores: "zo-rgd";
         * gradients: "rgd", "pgd".
 

@@ -1,7 +1,7 @@
 """Table 1 of the paper by measurement: duels against 1/ε and against d.
 
 Every run takes the theorem's own step, radius and batch for its ε and d, on a function for which
-the theorem's assumptions hold, and stops when the accuracy that the theorem is about is reached.
+the theorem's assumptions hold. It stops when it has the accuracy that the theorem states.
 """
 
 from __future__ import annotations
@@ -379,7 +379,7 @@ def _decades(points: Points) -> Any:
 
 
 def _line(x: np.ndarray, y: np.ndarray) -> Any:
-    from scipy.stats import linregress  # loads too long for those who run other commands
+    from scipy.stats import linregress  # slow to load, and other commands do without
 
     return linregress(x, y)
 
