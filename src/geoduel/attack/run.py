@@ -60,9 +60,9 @@ def attack(
     """Look for images near the given ones that change a classifier's answer, by comparisons alone.
 
     Each image x has its own sphere of perturbations, of radius ``eps * |x|``, intersected with the
-    range of pixels (see `geoduel.attack.threat`). The method asks which of two perturbed
-    images is more adversarial. The first perturbed image that fools the network ends the attack on its
-    image, and the others go on.
+    range of pixels (see `geoduel.attack.threat`). The method asks which of two perturbed images is
+    more adversarial. The first that fools the network ends the attack on its image, and the others
+    go on.
 
     Parameters
     ----------
