@@ -31,6 +31,9 @@ MOVED: dict[str, tuple[str, ...]] = {
         f"algorithms.{name}": (f"methods.{family}.{name}",)
         for name, family in (_PAPER | _DESCENT | _PEOPLE).items()
     },
+    "algorithms.duel_newton": tuple(
+        f"methods.descent.{name}" for name in ("duel_newton", "memory", "fit")
+    ),
     "baselines.karcher_mean": ("problems.karcher_mean",),
     "direction": ("methods.paper.direction",),
     "oracle": ("oracles", "oracles.wrappers", "domains"),

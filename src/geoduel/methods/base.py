@@ -153,14 +153,14 @@ def default_step(manifold: Manifold) -> float:
 
 
 def recommend(
-    manifold: Manifold, frame: Frame, behind: np.ndarray | None, domain: Domain | None
+    manifold: Manifold, frame: Frame, to_mean: np.ndarray | None, domain: Domain | None
 ) -> Array:
     """The point to return: the base point, or the mean of recent ones, inside the domain.
 
-    ``behind`` holds the coordinates of the mean relative to the base point. No duel decides it, so
-    that one lucky answer cannot.
+    ``to_mean`` leads from the base point to the mean. No duel decides, so that one lucky answer
+    cannot.
     """
-    x = frame.point if behind is None or not behind.any() else frame.at(manifold, behind)
+    x = frame.point if to_mean is None or not to_mean.any() else frame.at(manifold, to_mean)
     if domain is not None and not bool(domain.contains(x)):
         x = domain.project(x)
     return x

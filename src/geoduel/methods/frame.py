@@ -188,7 +188,7 @@ def duels(
 
 
 def projected_duels(
-    manifold: Manifold, frame: Frame, a: np.ndarray, b: np.ndarray, domain: Domain
+    manifold: Manifold, frame: Frame, a: np.ndarray, b: np.ndarray, domain: Domain | None
 ) -> Generator[tuple[Array, Array], Any, tuple[np.ndarray, np.ndarray, np.ndarray]]:
     """Compare the projections of Exp_x(a_j) and Exp_x(b_j): answers, and where they really were.
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import geoduel as gd
-from geoduel.methods.descent.face import Ways, face_at
+from geoduel.methods.descent.face import NO_EXITS, Exits, face_at
 from geoduel.methods.descent.first_step import directions
 from geoduel.methods.descent.noise import lead
 from geoduel.methods.frame import Frame, projected_duels
@@ -138,13 +138,13 @@ def test_a_constraint_that_held_by_mistake_is_left():
 
 
 def test_tallies_are_found_again_by_direction():
-    ways = Ways(np.eye(3)[:2], np.array([2.0, -1.0]))
+    exits = Exits(np.eye(3)[:2], np.array([2.0, -1.0]))
     turned = np.array([0.1, 0.995, 0.0])
     np.testing.assert_array_equal(
-        ways.at(np.stack([turned, np.eye(3)[0], np.eye(3)[2]])), [-1, 2, 0]
+        exits.at(np.stack([turned, np.eye(3)[0], np.eye(3)[2]])), [-1, 2, 0]
     )
-    np.testing.assert_array_equal(ways.at(np.zeros((0, 3))), [])
-    np.testing.assert_array_equal(Ways(np.zeros((0, 0)), np.zeros(0)).at(np.eye(3)), np.zeros(3))
+    np.testing.assert_array_equal(exits.at(np.zeros((0, 3))), [])
+    np.testing.assert_array_equal(NO_EXITS.at(np.eye(3)), np.zeros(3))
 
 
 @pytest.mark.parametrize("p", [0.1, 0.2, 0.3, 0.45])

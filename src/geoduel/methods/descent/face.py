@@ -15,7 +15,7 @@ from ...domains.base import Domain
 from ...manifolds.base import Manifold
 from ..frame import Frame
 
-__all__ = ["Face", "Ways", "face_at"]
+__all__ = ["NO_EXITS", "Exits", "Face", "face_at"]
 
 LOST = 0.03  # share of a probe's length that counts: more than rounding and curvature
 FLAT = 0.05  # singular values of unit normals below which they only show a curved boundary
@@ -53,7 +53,7 @@ class Face(NamedTuple):
         return c - (c @ self.normals.T) @ self.normals
 
 
-class Ways(NamedTuple):
+class Exits(NamedTuple):
     """What duels have said about the ways back inside, over the blocks.
 
     Attributes
@@ -73,6 +73,9 @@ class Ways(NamedTuple):
             return np.zeros(len(edges))
         alike = edges @ self.edges.T
         return np.where(alike.max(axis=1) > 0.94, self.ahead[alike.argmax(axis=1)], 0.0)
+
+
+NO_EXITS = Exits(np.zeros((0, 0)), np.zeros(0))
 
 
 def face_at(manifold: Manifold, frame: Frame, domain: Domain, probes: np.ndarray) -> Face:
