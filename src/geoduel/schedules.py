@@ -40,6 +40,7 @@ __all__ = [
     "draw_iterate",
     "geometric",
     "iterate_probabilities",
+    "planned",
 ]
 
 
@@ -345,6 +346,29 @@ def _check_span(schedule: Cosine | Geometric, first: float, last: float) -> None
     object.__setattr__(schedule, "last", last)
     if schedule.total is not None:
         object.__setattr__(schedule, "total", positive_int(schedule.total, "total"))
+
+
+def planned(schedule: float | Schedule | Callable[[int], float], total: int | None) -> Schedule:
+    """The schedule for a run of that many iterations; None for a run without a known end.
+
+    Raises
+    ------
+    ArgumentError
+        If the schedule needs a plan and the run has none.
+
+    Examples
+    --------
+    >>> planned(cosine(0.4), 100).total
+    100
+    """
+    schedule = as_schedule(schedule)
+    if total:
+        return schedule.bind(total)
+    try:
+        schedule(0)
+    except ArgumentError as error:
+        raise ArgumentError(f"give budget= or iterations=: {error}") from None
+    return schedule
 
 
 def _unbound(schedule: Cosine | Geometric) -> ArgumentError:

@@ -11,7 +11,7 @@ import numpy as np
 from .._numerics.arrays import Array
 from .._support.check import positive_int
 from ..manifolds.base import Manifold
-from .base import DuelMethod
+from .base import DuelMethod, Method
 from .descent.duel_csa import CSAState, DuelCSA
 from .descent.duel_newton import DuelNewton, NewtonState
 from .descent.first_step import Begin
@@ -97,7 +97,7 @@ class Auto(DuelMethod):
 
     def plan(
         self, manifold: Manifold, x0: Array, *, iterations: int | None, budget: int | None
-    ) -> tuple[Auto | RDNGD, int | None]:
+    ) -> tuple[Method, int | None]:
         if x0.ndim > len(manifold.point_shape):
             return RDNGD(domain=self.domain).plan(
                 manifold, x0, iterations=iterations, budget=budget

@@ -11,7 +11,7 @@ import numpy as np
 
 from ..._numerics.arrays import Array
 from ...manifolds.base import Manifold
-from ..base import DuelMethod, recommend, stop_reason
+from ..base import DuelMethod, converged, recommend
 from ..frame import Frame, duels, mirrored_duels
 from .first_step import begin, directions, line_search
 
@@ -25,6 +25,7 @@ class BlockState(NamedTuple):
     best: Array
     length: float  # t, geodesic length of the last step
     stop: str | None = None
+    noise = None  # every answer is believed
 
     @property
     def point(self) -> Array:
@@ -96,4 +97,4 @@ class Block(DuelMethod):
                 t /= 2
         new = BlockState(frame, recommend(manifold, frame, None, self.domain), t)
         ties = float(np.mean(s == 0))
-        return new._replace(stop=stop_reason(manifold, new, self.x_tol, ties, probe))
+        return new._replace(stop=converged(manifold, new, self.x_tol, ties, probe))

@@ -11,7 +11,7 @@ import numpy as np
 
 from ..._numerics.arrays import Array
 from ...manifolds.base import Manifold
-from ..base import DuelMethod, recommend, stop_reason
+from ..base import DuelMethod, converged, recommend
 from ..frame import Frame, at_least, mirrored_duels, reach
 from .first_step import Begin, First, begin, directions, first_step
 from .noise import Noise
@@ -271,7 +271,7 @@ class DuelCSA(DuelMethod):
             (1 - share) * state.ties + share * float(np.mean(s[:m] == 0)),
         )
         return new._replace(
-            stop=stop_reason(manifold, new, self.x_tol, new.ties, float(abs(probe).max()))
+            stop=converged(manifold, new, self.x_tol, new.ties, float(abs(probe).max()))
         )
 
 

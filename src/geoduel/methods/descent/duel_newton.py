@@ -11,7 +11,7 @@ import numpy as np
 
 from ..._numerics.arrays import Array
 from ...manifolds.base import Manifold
-from ..base import DuelMethod, recommend, stop_reason
+from ..base import DuelMethod, converged, recommend
 from ..frame import Frame, at_least, mirrored_duels, projected_duels, reach
 from .face import NO_EXITS, Exits, Face, face_at
 from .first_step import Begin, First, begin, directions, first_step
@@ -463,7 +463,7 @@ class DuelNewton(DuelMethod):
         )
         ties = float(np.mean(duels.signs == 0)) if n else 1.0
         longest = float(abs(probes.steps).max()) if n else delta * float(abs(A).max())
-        return new._replace(stop=stop_reason(manifold, new, self.x_tol, ties, longest))
+        return new._replace(stop=converged(manifold, new, self.x_tol, ties, longest))
 
 
 def _cosine(a: np.ndarray, b: np.ndarray) -> float:
