@@ -24,7 +24,7 @@ ROOT = Path(__file__).resolve().parents[1]
 SOURCE = Path(geoduel.__file__).parent
 PUBLIC = sorted(set(geoduel.__all__) - {"__version__"})
 GUIDE = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
-PAGES = [*GUIDE, *sorted((ROOT / "docs" / "notebook").glob("*.md"))]
+PAGES = [*GUIDE, ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs" / "notebook").glob("*.md"))]
 
 
 def python(code: str, **environment: str) -> str:
@@ -220,7 +220,7 @@ def test_examples_run(page, tmp_path, monkeypatch):
         need = re.match(r"\s*# needs (\w+)\n", block)
         if need and find_spec(need[1]) is None:
             pytest.skip(f"the example needs {need[1]}, which is not installed")
-        exec(compile(block, str(page), "exec"), names)
+        exec(compile(block, str(page), "exec", dont_inherit=True), names)
 
 
 def test_docs_name_real_files():

@@ -53,8 +53,8 @@ class State(Protocol):
 class Method(ABC):
     """A method: `start` gives its first state, and `step` asks duels and returns the next state.
 
-    These two have to be written; all else has a default. A frozen dataclass suits the settings and
-    a `typing.NamedTuple` the state, of which a run reads ``point`` and ``best``.
+    These two have to be written; all else has a default. A frozen dataclass suits the settings, a
+    `typing.NamedTuple` with ``point`` and ``best`` the state. CONTRIBUTING.md has a whole one.
 
     Attributes
     ----------
@@ -73,32 +73,6 @@ class Method(ABC):
         What answers the step needs; other than comparisons only the baselines of the attack.
     state_has : tuple of str
         Attributes of every state.
-
-    Examples
-    --------
-    Random search: a step in a random direction, kept if it wins.
-
-    >>> from typing import NamedTuple
-    >>> import geoduel as gd
-    >>> class Found(NamedTuple):
-    ...     point: np.ndarray
-    ...     best: np.ndarray
-    >>> @dataclass(frozen=True)
-    ... class RandomSearch(gd.Method):
-    ...     step_size: float = 0.1
-    ...
-    ...     def start(self, manifold, x0, rng):
-    ...         return Found(x0, x0)
-    ...
-    ...     def step(self, manifold, state, rng):
-    ...         u = manifold.unit_tangent(rng, state.best)
-    ...         x = manifold.exp(state.best, self.step_size * u)
-    ...         answer = yield x, state.best
-    ...         return Found(x, x if answer < 0 else state.best)
-    >>> oracle = gd.from_objective(lambda x: -x[2])
-    >>> result = gd.minimize(oracle, gd.Sphere(3), method=RandomSearch(), budget=200, rng=0)
-    >>> bool(result.x[2] > 0.99)
-    True
     """
 
     domain: Domain | None = None
