@@ -11,8 +11,7 @@ import pytest
 import geoduel as gd
 from geoduel.errors import ArgumentError
 from geoduel.methods import METHODS
-from geoduel.methods.base import converged, default_radius, default_step, pick, recommend
-from geoduel.methods.frame import Frame
+from geoduel.methods.base import default_radius, default_step, pick
 
 SPHERE = gd.Sphere(3)
 CAP = gd.Ball(SPHERE, np.array([0.0, 0.0, 1.0]), 0.5)
@@ -251,33 +250,3 @@ def test_the_default_radius_is_between_rounding_and_its_root(dtype):
 def test_the_default_step_shrinks_in_high_dimension():
     steps = [default_step(gd.Euclidean(d)) / gd.Euclidean(d).typical_dist for d in (1, 6, 100)]
     assert steps == pytest.approx([0.2, 0.2, 0.05])
-
-
-def test_what_is_recommended_is_in_the_domain():
-    plane, disc = gd.Euclidean(2), gd.Ball(gd.Euclidean(2), np.zeros(2), 1.0)
-    frame = Frame(np.array([1.0, 0.0]), np.eye(2))
-    assert recommend(plane, frame, None, disc) is frame.point
-    assert recommend(plane, frame, np.zeros(2), disc) is frame.point
-    inside = recommend(plane, frame, np.array([-0.5, 0.0]), disc)
-    np.testing.assert_allclose(inside, [0.5, 0.0])
-    np.testing.assert_allclose(recommend(plane, frame, np.array([1.0, 0.0]), disc), [1.0, 0.0])
-
-
-@pytest.mark.parametrize(
-    ("x_tol", "ties", "probe", "reason"),
-    [
-        (None, 1.0, 1.0, None),
-        (None, 0.4, 1e-9, None),
-        (None, 0.5, 1e-9, "resolution"),
-        (0.2, 1.0, 1e-9, "x_tol"),
-        (0.1, 0.0, 1.0, "x_tol"),
-        (0.05, 0.0, 1.0, None),
-    ],
-)
-def test_converged(x_tol, ties, probe, reason):
-    class State(NamedTuple):
-        point: Any
-        uncertainty: float
-
-    state = State(np.array([0.0, 0.0, 1.0]), 0.1)
-    assert converged(SPHERE, state, x_tol, ties, probe) == reason

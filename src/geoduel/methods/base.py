@@ -18,7 +18,7 @@ from .._numerics.arrays import Array, eps, expand, namespace
 from .._support.check import nonnegative, positive, positive_int
 from ..errors import ArgumentError
 from ..manifolds.base import Manifold
-from .frame import Frame, one_problem
+from .frame import one_problem
 
 if TYPE_CHECKING:
     from ..domains.base import Domain
@@ -29,12 +29,10 @@ __all__ = [
     "State",
     "check_method",
     "check_state",
-    "converged",
     "default_radius",
     "default_step",
     "pick",
     "questions",
-    "recommend",
 ]
 
 
@@ -197,18 +195,24 @@ def pick(condition: Any, a: Array, b: Array, manifold: Manifold) -> Array:
 
 @dataclass(frozen=True)
 class DuelMethod(Method):
-    """What the methods that choose their own steps have in common: five settings, one problem.
+    """What the methods that choose their own steps have in common: four settings, one problem.
 
     Their states also have ``stop``, ``noise`` and ``uncertainty``, None where they are not known.
 
     Parameters
     ----------
-    domain, initial_step, x_tol, parallel, min_radius
-        As in `geoduel.DuelNewton`.
+    domain : Domain, optional
+        Feasible set. Only feasible points are compared.
+    x_tol : float, optional
+        Stop once the estimated distance to the optimum is below this geodesic length.
+    parallel : int, optional
+        Most duels asked at once.
+    min_radius : float
+        Least distance of the points of a duel from their middle, a geodesic length; by default 0.
+        For people, who cannot tell closer points.
     """
 
     domain: Domain | None = None
-    initial_step: float | None = None
     x_tol: float | None = None
     parallel: int | None = None
     min_radius: float = 0.0
@@ -217,9 +221,8 @@ class DuelMethod(Method):
     state_has: ClassVar[tuple[str, ...]] = ("point", "best", "stop", "noise", "uncertainty")
 
     def __post_init__(self) -> None:
-        for name, length in {"initial_step": self.initial_step, "x_tol": self.x_tol}.items():
-            if length is not None:
-                positive(length, name)
+        if self.x_tol is not None:
+            positive(self.x_tol, "x_tol")
         if self.parallel is not None:
             positive_int(self.parallel, "parallel")
         nonnegative(self.min_radius, "min_radius")
@@ -259,28 +262,3 @@ def default_step(manifold: Manifold) -> float:
     steps in high dimension drift outwards. Below d = 7 it is a fifth of the typical distance.
     """
     return manifold.typical_dist / max(5.0, 2 * math.sqrt(manifold.dim))
-
-
-def recommend(
-    manifold: Manifold, frame: Frame, to_mean: np.ndarray | None, domain: Domain | None
-) -> Array:
-    """The point to return: the base point, or the mean of recent ones, inside the domain.
-
-    ``to_mean`` leads from the base point to the mean. No duel decides, so that one lucky answer
-    cannot.
-    """
-    x = frame.point if to_mean is None or not to_mean.any() else frame.at(manifold, to_mean)
-    if domain is not None and not bool(domain.contains(x)):
-        x = domain.project(x)
-    return x
-
-
-def converged(
-    manifold: Manifold, state: Any, x_tol: float | None, ties: float, probe: float
-) -> str | None:
-    """Why to stop: the wanted accuracy, or duels that tie at probes of the dtype's resolution."""
-    if x_tol is not None and state.uncertainty <= x_tol:
-        return "x_tol"
-    if ties >= 0.5 and probe < default_radius(manifold, state.point):
-        return "resolution"
-    return None

@@ -29,9 +29,9 @@ def test_one_question_more_is_open_than_there_are_dimensions(kind):
 
 @pytest.mark.parametrize("kind", METHODS)
 def test_it_stops_once_the_region_is_as_small_as_wanted(kind):
-    assert kind(x_tol=0.1).stop_reason(0.1) == "x_tol"
-    assert kind(x_tol=0.1).stop_reason(0.11) is None
-    assert kind().stop_reason(0.0) is None
+    assert kind(x_tol=0.1).settled(0.1) == "x_tol"
+    assert kind(x_tol=0.1).settled(0.11) is None
+    assert kind().settled(0.0) is None
 
 
 @pytest.mark.parametrize("kind", METHODS)

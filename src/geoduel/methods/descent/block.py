@@ -11,8 +11,8 @@ import numpy as np
 
 from ..._numerics.arrays import Array
 from ...manifolds.base import Manifold
-from ..base import DuelMethod, converged, recommend
 from ..frame import Frame, duels, mirrored_duels
+from .base import DescentMethod, converged, recommend
 from .first_step import begin, directions, line_search
 
 __all__ = ["Block", "BlockState"]
@@ -42,7 +42,7 @@ class BlockState(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Block(DuelMethod):
+class Block(DescentMethod):
     """Descent along the average of d orthogonal duels, with a line search by duels.
 
         repeat:

@@ -11,8 +11,8 @@ import numpy as np
 
 from ..._numerics.arrays import Array
 from ...manifolds.base import Manifold
-from ..base import DuelMethod, converged, recommend
 from ..frame import Frame, at_least, mirrored_duels, reach
+from .base import DescentMethod, converged, recommend
 from .first_step import Begin, First, begin, directions, first_step
 from .noise import Noise
 
@@ -147,7 +147,7 @@ class CSAState(NamedTuple):
 
 
 @dataclass(frozen=True)
-class DuelCSA(DuelMethod):
+class DuelCSA(DescentMethod):
     """Mirrored evolution strategy that only compares.
 
     Two orthogonal directions a step, each a duel between the two ends of a geodesic through x; the

@@ -11,8 +11,8 @@ import numpy as np
 
 from ..._numerics.arrays import Array
 from ...manifolds.base import Manifold
-from ..base import DuelMethod, converged, recommend
 from ..frame import Frame, at_least, mirrored_duels, projected_duels, reach
+from .base import DescentMethod, converged, recommend
 from .face import NO_EXITS, Exits, Face, face_at
 from .first_step import Begin, First, begin, directions, first_step
 from .fit import fit
@@ -187,7 +187,7 @@ class Move(NamedTuple):
 
 
 @dataclass(frozen=True)
-class DuelNewton(DuelMethod):
+class DuelNewton(DescentMethod):
     """Newton's method from duels.
 
     If f is quadratic about x with gradient g and Hessian H, a duel between Exp_x(c + v) and

@@ -287,7 +287,7 @@ class Bisection(PersonMethod):
 
     @staticmethod
     def _average(state: BisectionState, keep: slice) -> tuple[np.ndarray, np.ndarray]:
-        """Weights of the 45 shapes if a typical rater looks, and share of lapses, for each ideal."""
+        """Weights of the 45 shapes for a typical rater, and share of lapses, for each ideal."""
         q = sum(_conditional(t[..., keep]) for t in state.tables) / len(state.tables)
         lapse = RATER_GRID.lapse.astype(np.float32)
         looked = np.matmul(1 - lapse, q)
@@ -326,7 +326,7 @@ class Bisection(PersonMethod):
         lapse = RATER_GRID.lapse
         wrong = [float((_conditional(t) @ p).sum(axis=0) @ lapse) / 2 for t in state.tables]
         noise = float(np.average(wrong, weights=np.array(state.raters.answers) + 1e-9))
-        stop = self.stop_reason(radius)
+        stop = self.settled(radius)
         return state._replace(best=best, uncertainty=radius, noise=noise, stop=stop)
 
 

@@ -288,7 +288,7 @@ class IdealPoint(PersonMethod):
             best=belief.chart.frame.at(manifold, centre, self.domain),
             uncertainty=radius,
             noise=float(w @ lapse) / 2,
-            stop=self.stop_reason(radius),
+            stop=self.settled(radius),
         )
 
 
