@@ -240,8 +240,10 @@ class _Run:
         """All pairs of the run; `state` is always that of the last finished iteration."""
         self.record()
         method, manifold, rng = self.method, self.manifold, self.rng
+        step = partial(questions, method)  # the first step is checked; all would cost a tenth
         while self.iteration < self.most_iterations:
-            self.state = yield from questions(method, manifold, self.state, rng)
+            self.state = yield from step(manifold, self.state, rng)
+            step = method.step
             self.iteration += 1
             if self.iteration % self.stride == 0:
                 self.record()

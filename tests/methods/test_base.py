@@ -177,8 +177,8 @@ class Tangled(Search):
 
 WRONG = [
     (Search, "must be an instance such as Search\\(\\), got the class Search"),
-    (Bare(), "whose class does not inherit from Method$"),
-    (7, "got 7, whose class .* lacks start and step"),
+    (Bare(), "a name or a method that inherits from geoduel.Method, got <.*Bare.*>$"),
+    (7, "got 7, which lacks start and step"),
     (
         Stateless(),
         "Stateless.start must return a state with point, best; .* has no point and no",

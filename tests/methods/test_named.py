@@ -37,7 +37,7 @@ def test_an_instance_stays_itself_without_a_domain():
         ("rdngd", {"batch": 0}, "batch must be an integer >= 1"),
         (gd.RDNGD(), {"batch": 2}, r"options \['batch'\] go with a method given by name"),
         (gd.RDNGD, {}, r"an instance such as RDNGD\(\), got the class RDNGD"),
-        (None, {}, "method must be a name or a geoduel.Method, got None"),
+        (None, {}, "a name or a method that inherits from geoduel.Method, got None"),
     ],
 )
 def test_what_is_wrong_is_named(method, options, words):

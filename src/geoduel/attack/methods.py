@@ -21,10 +21,10 @@ from ..methods import RDNGD, Method
 from ..methods.base import check_method, pick
 from ..schedules import Schedule, as_schedule, cosine
 
-__all__ = ["METHODS", "ZORGD", "Averaging", "Climb", "Evolution", "Slopes", "Values", "named"]
+__all__ = ["ATTACKS", "ZORGD", "Averaging", "Climb", "Evolution", "Slopes", "Values", "named"]
 
 
-BLOCK = 50  # directions held in memory at once
+AT_ONCE = 50  # directions held in memory
 
 
 class Values(NamedTuple):
@@ -82,7 +82,7 @@ class Steps(NamedTuple):
 
 
 class _Steps(Method):
-    """What the methods here have in common: they start where they are told."""
+    """What the methods here have in common: a start at the given point, and no plan."""
 
     def start(self, manifold: Manifold, x0: Array, rng: np.random.Generator) -> Steps:
         return Steps(0, x0, x0)
@@ -92,8 +92,8 @@ class _Steps(Method):
 class Evolution(_Steps):
     """(1+1) evolution strategy: a trial replaces the point if it wins. One new image a comparison.
 
-    The step grows by a factor √e with every success and shrinks by the fourth root of that with
-    every failure, so that one trial in five wins (the 1/5 rule).
+    The step grows by a factor √e with every success and shrinks by the fourth root of √e with every
+    failure. So one trial in five wins (the 1/5 rule).
 
     Parameters
     ----------
@@ -165,8 +165,8 @@ class ZORGD(_Steps):
         k, x = state.k, state.point
         here = yield Values(x)
         g = namespace(x).zeros_like(x)
-        for first in range(0, self.directions, BLOCK):
-            u = manifold.unit_tangent(rng, x, (min(BLOCK, self.directions - first),))
+        for first in range(0, self.directions, AT_ONCE):
+            u = manifold.unit_tangent(rng, x, (min(AT_ONCE, self.directions - first),))
             slope = (yield Values(manifold.exp(x, self.smoothing * u))) - here
             g = g + namespace(x).sum(expand(slope, 3) * u, axis=0)
         x = manifold.exp(x, self.step_size * _unit(manifold, x, g))
@@ -231,7 +231,7 @@ RELEASED = RDNGD(step_size=0.074 * math.sqrt(10), radius=1e-6, batch=10, returns
 
 # The default is RDNGD too. Its probe is wide, because a duel between images far apart is decided by
 # the trend and not by the noise of the network, and because a probe that fools ends the attack.
-METHODS: dict[str, tuple[Any, str]] = {
+ATTACKS: dict[str, tuple[Any, str]] = {
     "averaging": (RDNGD(Averaging(), radius=0.2, returns="last"), "natural"),
     "rdngd": (RDNGD(cosine(0.4, 0.04), radius=0.1, batch=10, returns="last"), "all"),
     "rdngd-released": (RELEASED, "all"),
@@ -248,5 +248,5 @@ def named(method: str | Method) -> tuple[Any, str]:
     """A method and its directions, by name; "auto" is "averaging". An instance takes "natural"."""
     if not isinstance(method, str):
         return check_method(method), "natural"
-    one_of(method, "method", ("auto", *METHODS))
-    return METHODS["averaging" if method == "auto" else method]
+    one_of(method, "method", ("auto", *ATTACKS))
+    return ATTACKS["averaging" if method == "auto" else method]

@@ -136,8 +136,8 @@ def check_method(method: object) -> Method:
         raise ArgumentError(f"method must be an instance such as {name}(), got the class {name}")
     lacks = " and ".join(name for name in ("start", "step") if not hasattr(method, name))
     raise ArgumentError(
-        f"method must be a name or a geoduel.Method, got {method!r:.80}, whose class does not "
-        "inherit from Method" + (f" and lacks {lacks}" if lacks else "")
+        f"method must be a name or a method that inherits from geoduel.Method, got {method!r:.80}"
+        + (f", which lacks {lacks}" if lacks else "")
     )
 
 
@@ -258,7 +258,8 @@ def default_step(manifold: Manifold) -> float:
     """First step of the paper's methods, a geodesic length.
 
     A step η down the sign of one duel leads about 0.8 η/√d closer to a point at distance r, and
-    away again by η²/(2r), or by a share of η² at any distance where curvature is negative: long
-    steps in high dimension drift outwards. Below d = 7 it is a fifth of the typical distance.
+    away again by η²/(2r). Where curvature is negative it leads away by a share of η² at any
+    distance. So long steps in high dimension drift outwards. Below d = 7 the first step is a fifth
+    of the typical distance.
     """
     return manifold.typical_dist / max(5.0, 2 * math.sqrt(manifold.dim))

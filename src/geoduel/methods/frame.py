@@ -44,7 +44,7 @@ class Frame(NamedTuple):
     """A point with an orthonormal basis of its tangent space.
 
     The manifold has a basis of its own at every point (`Manifold.from_coords`), which jumps about
-    as the point moves; ``rotation`` holds the transported frame in that basis, so that a move costs
+    as the point moves. ``rotation`` holds the transported frame in that basis, so that a move costs
     one batched transport of d vectors. Where dimension or manifold forbid that, see `move`.
 
     Attributes
@@ -94,9 +94,11 @@ class Frame(NamedTuple):
 
         A frame with a rotation carries its basis: coordinates stay. One without is cheap in high
         dimension: the few vectors ``along``, of shape (k, d), are transported themselves and get
-        new coordinates. Where the manifold has no transport (a geometry of another package, a cut
-        locus on the way), the coordinates stay in the own basis at the new point; that is right to
-        first order in the step where the own basis is smooth.
+        new coordinates.
+
+        Where the manifold has no transport (a geometry of another package, a cut locus on the way),
+        the coordinates stay in the own basis at the new point. That is right to first order in the
+        step where the own basis is smooth.
 
         Rounding turns orthonormal columns by some units a move. Every 32 moves one Newton-Schulz
         step R (3I - RᵀR)/2 squares the error away.
@@ -151,8 +153,8 @@ class Frame(NamedTuple):
 def reach(manifold: Manifold) -> float:
     """Longest step that makes sense, a geodesic length.
 
-    The injectivity radius, beyond which geodesics come back; and 100 in units of the curvature
-    where it is known and negative, since points at distance r have entries of size e^r.
+    The injectivity radius, since geodesics come back beyond it. Where the curvature is known and
+    negative also 100 in its unit, since points at distance r have entries of size e^r.
     """
     low = manifold.curvature[0]
     curved = -math.inf < low < 0

@@ -12,7 +12,7 @@ from .._numerics.arrays import Array, blas, expand, namespace
 from .._support.check import as_generator, positive_int
 from ..errors import ArgumentError
 from ..manifolds.sphere import Sphere
-from .base import Constant, Problem
+from .base import PortableArray, Problem
 
 __all__ = ["Rayleigh"]
 
@@ -100,8 +100,8 @@ class Rayleigh(Problem):
         return float(self._eigen[0][-1] - self._eigen[0][0])
 
     @cached_property
-    def _matrix(self) -> Constant:
-        return Constant(self.A)
+    def _matrix(self) -> PortableArray:
+        return PortableArray(self.A)
 
     def objective(self, x: Array) -> Any:
         if x.shape == self.x0.shape and x.dtype is self.x0.dtype:  # one point, a NumPy array

@@ -127,7 +127,7 @@ class Probes(NamedTuple):
     Attributes
     ----------
     e, v, steps : ndarray of shape (n, d)
-        Whitened directions, the same in coordinates, and the probes along them: a duel compares the
+        Whitened directions, the same in coordinates, and the probes along them. A duel compares the
         ends of a probe and of its negative.
     asked : ndarray of int
         The rows asked: all, and some of them twice.
@@ -191,9 +191,9 @@ class DuelNewton(DescentMethod):
     """Newton's method from duels.
 
     If f is quadratic about x with gradient g and Hessian H, a duel between Exp_x(c + v) and
-    Exp_x(c - v) tells the sign of v'(g + Hc), whatever the length of v. So duels are a linear
-    classification problem for (g, H): fit it by logistic regression, step like Newton, and whiten
-    the coordinates by H^(-1/2), so that the next model is near the identity again.
+    Exp_x(c - v) tells the sign of v'(g + Hc). So duels are a linear classification problem for
+    (g, H): fit it by logistic regression and step like Newton. Coordinates are then whitened by
+    H^(-1/2), so that the next model is near the identity again.
 
         first step: see `geoduel.methods.descent.first_step`
         repeat, in coordinates of a transported frame, whitened by A:
@@ -206,8 +206,8 @@ class DuelNewton(DescentMethod):
             κ = cos(-Σ s_i e_i, p of last time);   δ = δ · shrink · exp(gain κ)
 
     κ is zero on average as long as the model is right, for new signs then have nothing to do with
-    the last displacement: it drives the probe length and the freedom τ of H, and no step needs a
-    duel to be accepted. Where answers are noisy, p of last time is a fading sum of displacements,
+    the last displacement. It drives the probe length and the freedom τ of H, so that no step needs
+    a duel to be accepted. Where answers are noisy, p of last time is a fading sum of displacements,
     in probe lengths. |H| has the absolute eigenvalues, so that saddles repel.
 
     The fit explains the answers of a window once more in every block, which learns quickly and
@@ -216,18 +216,16 @@ class DuelNewton(DescentMethod):
     The prior of g, of a width ρ of about δ, only holds back where answers are wrong: few of them
     then make long steps in poor directions. Without noise ρ is infinite.
 
-    In a domain both points of a duel are projected, and what is remembered is where they were. Once
-    a step has been projected, too, the optimum may lie on the boundary: directions, fit and step
-    then keep to the face the point lies on (`geoduel.methods.descent.face`), and a duel or more a
-    block asks whether a step back inside is better.
+    In a domain both points of a duel are projected, and the projections are remembered. Once a step
+    has been projected, too, the optimum may lie on the boundary. Directions, fit and step then keep
+    to the face the point lies on (`geoduel.methods.descent.face`), and a duel or more a block asks
+    whether a step back inside is better.
 
     The window keeps 4d to 7.5d answers, and three times as many are in the gradients. A block needs
-    one QR, one LU and some products of d x d matrices; the fit, all answers of a block being about
-    one centre, is cheap beside them (`geoduel.methods.descent.duel_newton.fit`). With all else
-    but f a duel costs 0.10 ms for d = 30, 0.07 ms for d = 100, 0.12 ms for d = 300, 0.6 ms for
-    d = 1000, and the memory is 0.3 GB for d = 1000; beyond that both grow as d². In a domain a
-    projected duel has a centre of its own; where most are, the fit costs N d² operations, and a
-    duel 0.3 ms for d = 100.
+    one QR, one LU and some products of d x d matrices. The fit (`geoduel.methods.descent.fit`) is
+    cheap beside them, since all answers of a block are about one centre. In a domain a projected
+    duel has a centre of its own; where most are, the fit costs N d² operations. Time a duel and
+    memory grow as d²; docs/speed.md has the numbers.
 
     Parameters
     ----------

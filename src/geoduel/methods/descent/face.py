@@ -1,8 +1,8 @@
 """The boundary of a domain about a point: the directions along it, and the ways back inside.
 
-A domain tells only what it contains and how it projects. Probes that leave it and come back by
-projection tell the rest: what they lost is normal to the boundary, what is left of those sent
-outwards are its edges. That costs no duel.
+A domain tells only which points it contains and how it projects. Probes that leave it and come back
+by projection tell the rest. The part they lost is normal to the boundary, and the part that remains
+of probes sent outwards spans its edges. That costs no duel.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Face(NamedTuple):
 
     @classmethod
     def none(cls, d: int) -> Face:
-        """Inside, where nothing has to be kept."""
+        """The face of a point inside: all directions."""
         return cls(np.zeros((0, d)), np.zeros((0, d)))
 
     def along(self, metric: np.ndarray) -> np.ndarray:
@@ -49,7 +49,7 @@ class Face(NamedTuple):
         return np.linalg.qr(metric.T @ self.normals.T, mode="complete")[0][:, k:]
 
     def flatten(self, c: np.ndarray) -> np.ndarray:
-        """Vectors without what is normal to the face."""
+        """Vectors without their part normal to the face."""
         return c - (c @ self.normals.T) @ self.normals
 
 

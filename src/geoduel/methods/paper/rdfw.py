@@ -39,7 +39,7 @@ class RDFW(Method):
     """Riemannian dueling Frank-Wolfe.
 
     The averaged direction of M_k duels stands in for the gradient in the linear subproblem over
-    the feasible set; the step along the geodesic to its solution stays in the set, without a
+    the feasible set. The step along the geodesic to its solution stays in the set, without a
     projection.
 
         for k = 0, 1, ..., T-1:

@@ -1,4 +1,4 @@
-"""What all baselines keep: the best point, its gap along the way, evaluations and time."""
+"""What all baselines keep of their iterates: the best one, its gap, evaluations and time."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from ..result import History, Result
 if TYPE_CHECKING:
     from ..problems.base import Problem
 
-__all__ = ["Record"]
+__all__ = ["Iterates"]
 
 
-class Record:
+class Iterates:
     """Collects the iterates of one run and makes its `Result`.
 
     Parameters

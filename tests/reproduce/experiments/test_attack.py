@@ -37,7 +37,7 @@ def test_section_from_few_images(tmp_path):
     assert again["comparisons"] == records[-1]["comparisons"]  # the seed fixes it
     outcomes = [Outcome("attack", t, r) for t, r in zip(tasks, records, strict=True)]
     section = ATTACK.section(Plan(quick=True), outcomes)
-    kinds = [type(block) for block in section.blocks]
+    kinds = [type(part) for part in section.parts]
     assert kinds == [str, Figure, Table, Pictures]
     assert len(section.rows) == len(wanted)
     assert section.claims

@@ -1,0 +1,53 @@
+"""The Rayleigh quotient: its law, its eigenpairs, its gradient off the sphere."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from geoduel.errors import ArgumentError, NotOnManifoldError
+from geoduel.problems import Rayleigh
+
+
+def test_rayleigh_has_the_paper_s_law():
+    """Off the diagonal the entries of A have variance 1/(2n), on it 1/n; mean 0."""
+    n = 60
+    rng = np.random.default_rng(7)
+    A = np.array([Rayleigh.random(n, rng).A for _ in range(20)])
+    off = A[:, *np.triu_indices(n, 1)].ravel()
+    diagonal = A.diagonal(axis1=1, axis2=2).ravel()
+    for sample, variance in ((off, 1 / (2 * n)), (diagonal, 1 / n)):
+        assert abs(sample.mean()) < 4 * math.sqrt(variance / sample.size)
+        assert abs(sample.var() / variance - 1) < 4 * math.sqrt(2 / sample.size)
+
+
+def test_rayleigh_eigenpairs():
+    problem = Rayleigh.random(30, 8)
+    values, vectors = np.linalg.eigh(problem.A)
+    assert problem.smoothness == pytest.approx(values[-1] - values[0])
+    for value, vector in zip(values, vectors.T, strict=True):
+        assert problem.objective(vector) == pytest.approx(-value / 2)
+        assert np.linalg.norm(problem.gradient(vector)) < 1e-13
+    assert problem.optimum @ problem.x0 > 0
+
+
+def test_rayleigh_gradient_stays_tangent_off_the_sphere():
+    """Otherwise descent leaves the sphere: its error would grow by L/f'' every step."""
+    problem = Rayleigh.random(10, 9)
+    x = (1 + 1e-6) * problem.x0
+    assert abs(x @ problem.gradient(x)) < 1e-15
+
+
+@pytest.mark.parametrize(
+    "A", [np.ones((2, 3)), np.array([[1.0, 1.0], [0.0, 1.0]]), np.diag([1.0, math.nan]), np.ones(3)]
+)
+def test_wrong_rayleigh_matrix(A):
+    with pytest.raises(ArgumentError, match="A must be"):
+        Rayleigh(A, np.array([1.0, 0.0]))
+
+
+def test_rayleigh_start_is_on_the_sphere():
+    with pytest.raises(NotOnManifoldError, match="x0"):
+        Rayleigh(np.eye(2), np.array([1.0, 1.0]))
