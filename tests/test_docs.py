@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -52,3 +54,12 @@ def test_the_rule_finds_what_it_forbids():
     assert [words(s) for s in sentences(text)] == [1, 31]
     assert sentences("See [the page](https://a.b/c d), `f(x, y)`.") == ["See the page, code."]
     assert sentences("- one\n- two\n  goes on. Three") == ["one", "two goes on.", "Three"]
+
+
+def test_tables_are_those_of_the_results():
+    """No number is copied by hand: `make tables` writes them."""
+    script = ROOT / "benchmarks" / "_tables.py"
+    done = subprocess.run(
+        [sys.executable, str(script), "--check"], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr

@@ -14,7 +14,7 @@ from geoduel.errors import ArgumentError, PictureError
 
 Image = pytest.importorskip("PIL.Image", reason="Pillow is not installed (extra web)")
 
-from PIL import (
+from PIL import (  # noqa: E402
     ExifTags,
     ImageDraw,
 )
