@@ -25,7 +25,7 @@ MOVED: dict[str, tuple[str, ...]] = {
     "algorithms.asking": ("methods.people.questions",),
     "algorithms.auto": ("methods.auto",),
     "algorithms.base": ("methods.base", "methods.people.questions"),
-    "algorithms.frame": ("methods.frame",),
+    "algorithms.frame": ("methods.frame", "methods.duels"),
     "algorithms.human": ("methods.people.choice",),
     **{
         f"algorithms.{name}": (f"methods.{family}.{name}",)

@@ -18,7 +18,6 @@ from .._numerics.arrays import Array, eps, expand, namespace
 from .._support.check import nonnegative, positive, positive_int
 from ..errors import ArgumentError
 from ..manifolds.base import Manifold
-from .frame import one_problem
 
 if TYPE_CHECKING:
     from ..domains.base import Domain
@@ -231,7 +230,11 @@ class DuelMethod(Method):
         self, manifold: Manifold, x0: Array, *, iterations: int | None, budget: int | None
     ) -> tuple[Method, int | None]:
         """Refuse several problems at once; nothing else depends on the run."""
-        one_problem(manifold, x0, self)
+        if x0.ndim > len(manifold.point_shape):
+            raise ArgumentError(
+                f"{_name(self)} runs one problem at a time, got x0 of shape {tuple(x0.shape)}; "
+                "RDNGD takes leading axes"
+            )
         return self, iterations
 
     def stop_reason(self, state: Any) -> str | None:

@@ -11,7 +11,8 @@ import numpy as np
 
 from ..._numerics.arrays import Array
 from ...manifolds.base import Manifold
-from ..frame import Frame, duels, mirrored_duels
+from ..duels import duels, mirrored_duels
+from ..frame import Frame
 from .base import DescentMethod, converged, recommend
 from .first_step import begin, directions, line_search
 

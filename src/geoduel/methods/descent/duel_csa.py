@@ -11,7 +11,8 @@ import numpy as np
 
 from ..._numerics.arrays import Array
 from ...manifolds.base import Manifold
-from ..frame import Frame, at_least, mirrored_duels, reach
+from ..duels import mirrored_duels
+from ..frame import Frame, at_least, reach
 from .base import DescentMethod, converged, recommend
 from .first_step import Begin, First, begin, directions, first_step
 from .noise import Noise

@@ -11,7 +11,8 @@ import numpy as np
 
 from ..._numerics.arrays import Array
 from ...manifolds.base import Manifold
-from ..frame import Frame, at_least, mirrored_duels, projected_duels, reach
+from ..duels import mirrored_duels, projected_duels
+from ..frame import Frame, at_least, reach
 from .base import DescentMethod, converged, recommend
 from .face import NO_EXITS, Exits, Face, face_at
 from .first_step import Begin, First, begin, directions, first_step
