@@ -95,6 +95,14 @@ def test_a_turned_start_turns_everything():
     assert states[0].uncertainty == pytest.approx(states[1].uncertainty)
 
 
+def test_before_answers_raters_are_what_people_are_believed_to_be():
+    """The posterior mean of each number is that of its prior."""
+    usual = METHOD.observers(LINE, answered(METHOD, LINE, at(0), []))[""]
+    left = sum(value * weight for value, weight in zip(*bisection.LEFTS, strict=True))
+    assert (usual.answers, usual.left, usual.bias) == pytest.approx((0, left, 0), abs=1e-6)
+    assert usual.jnd == pytest.approx(1.0)
+
+
 def test_a_tie_says_that_the_ideal_is_halfway():
     state = answered(METHOD, LINE, at(0), [(at(20), at(-4), 0, 1, None)])
     assert abs(state.best[0] - 8) < 1

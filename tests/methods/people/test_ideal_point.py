@@ -47,7 +47,7 @@ def test_posterior_is_that_of_importance_sampling(ask_and_answer):
     for a, b, answer in asked:
         answers = answers.append(Answers.one(FLAT, chart, a, b, answer, 1, 0))
     c, w = [], []
-    prior = state.belief.prior
+    prior = states[0].belief.prior
     for share, model in ((ALIKE, Perception(2, False)), (1 - ALIKE, Perception(2, True))):
         particles = model.draw(rng, 100_000, prior)
         c.append(particles[:, :2])
@@ -237,6 +237,13 @@ def test_imagined_worlds_keep_enough_particles():
     assert np.all(1 / np.sum(worlds**2, axis=1) > 40)
     one = [imagined_worlds(rng, w, chances[..., :1]).mean(axis=0) for _ in range(300)]
     assert np.allclose(np.mean(one, axis=0), w, atol=0.25 / 500)
+
+
+def test_before_answers_nothing_is_known_of_raters():
+    method = gd.IdealPoint()
+    assert (
+        method.observers(SPHERE, method.start(SPHERE, np.eye(3)[0], np.random.default_rng(0))) == {}
+    )
 
 
 def test_ties_teach_the_tie_width():

@@ -5,7 +5,8 @@ import math
 import numpy as np
 import pytest
 
-from geoduel.methods.people.observer import SLOPE, Raters, chance, sigmoid
+from geoduel.methods.people.observer import Raters, chance, sigmoid
+from geoduel.oracles.people import SLOPE
 
 
 def test_one_jnd_is_told_three_times_out_of_four():
@@ -41,6 +42,11 @@ def test_raters_are_counted_in_the_order_of_their_first_answers():
     raters, indices = heard("bob", "ann", "bob", "", "ann", "ann")
     assert raters == Raters(("bob", "ann", ""), (2, 3, 1))
     assert indices == [0, 1, 0, 2, 1, 1]
+
+
+def test_the_first_to_answer_takes_the_place_kept_for_whoever_it_is():
+    raters, r = Raters(("",), (0,)).hear("ann")
+    assert (raters, r) == (Raters(("ann",), (1,)), 0)
 
 
 def test_beyond_the_most_new_raters_share_the_last_place():

@@ -12,12 +12,12 @@ import numpy as np
 from ..._numerics.arrays import Array, device, namespace
 from ...errors import ArgumentError
 from ...manifolds.base import Manifold
+from ...oracles.people import SLOPE
 from ..frame import to_numpy
 from .observer import (
     BIAS_SPREAD,
     LAPSE_MEDIAN,
     LAPSED_TIES,
-    SLOPE,
     TIE_MEDIAN,
     Observer,
     Raters,
@@ -28,18 +28,19 @@ from .weights import drawn, imagined, information, radius_holding
 
 __all__ = ["Bisection", "BisectionState", "densest_window", "middle_of_half", "posterior"]
 
-# Frozen. What they were tuned on, and what had been seen by then: docs/people.md.
+# Frozen; docs/notebook/bisection.md says what they were tuned on.
 CELLS = 361  # of the grid
 RATERS = 16  # tables at most; later raters share the last
 FANTASIES = 8  # worlds imagined
-DENSE = (4, 7)  # from the first to before the second of these many answers: the densest window
+DENSE = (4, 7)  # numbers of answers between which questions are for the densest window
 WIDE = 5.0  # half-width of a question, in JND, at least
 DECAY_BEYOND = 30.0  # decay rate of the prior beyond its radius, per radius
 REGION = 0.8  # share of the belief in the stated region
 
 # Grid of what a rater may be like, with prior weights: JND (factor), bias, tie width; lapse, left.
 JNDS = ((1 / 9, 1 / 3, 1.0, 3.0, 9.0), (0.02, 0.39, 1.0, 0.39, 0.02))
-STATED = (2.0, 1.0, 1.0, 1.0, 1.0)  # weights for the stated region; the first is of all below, too
+# Weights of the JNDs for the stated region; the first stands for all smaller ones, too.
+STATED = (2.0, 1.0, 1.0, 1.0, 1.0)
 BIASES = ((-1.2 * BIAS_SPREAD, 0.0, 1.2 * BIAS_SPREAD), (0.25, 0.5, 0.25))
 TIES = ((0.0, TIE_MEDIAN, 3 * TIE_MEDIAN), (0.6, 0.2, 0.2))
 LAPSES = ((LAPSE_MEDIAN / 3, LAPSE_MEDIAN, 4 * LAPSE_MEDIAN), (0.3, 0.45, 0.25))
@@ -59,7 +60,7 @@ class BisectionState(NamedTuple):
     tables : ndarray of shape (raters, 45, 9, n)
         Likelihood times prior of what the rater is like: (JND, bias, tie width), (lapse, left).
     raters : Raters
-        Whose table is whose, and how many answers each has given.
+        The raters of the tables.
     """
 
     start: Array
@@ -109,10 +110,10 @@ RATER_GRID = _rater_grid()
 class Bisection(PersonMethod):
     """Bayesian bisection: one dimension, human answers.
 
-    A person's loss is the distance to an ideal. Which of two points m ± h they prefer tells on
-    which side of m it lies, more surely the further away. The posterior of the ideal is kept on a
-    grid, for every combination of a rater's just-noticeable difference, lapse rate, share of
-    "left" in lapses, side bias and tie width.
+    A person's loss is the distance to an ideal. The one of two points m ± h that they prefer tells
+    on which side of m the ideal lies, more surely the further away. The posterior of the ideal is
+    kept on a grid, for every combination of a rater's just-noticeable difference, lapse rate, share
+    of "left" in lapses, side bias and tie width.
 
         p(ideal) = prior(ideal) Π_raters Σ_parameters p(parameters) Π_answers P(answer | ...)
         ask: m ± h with the m, among quantiles of p, whose answer tells most about the ideal, or,
@@ -159,7 +160,7 @@ class Bisection(PersonMethod):
         furthest = min(1.5 * radius, manifold.injectivity_radius)
         grid = np.linspace(-furthest, furthest, int(CELLS * furthest / radius) | 1)
         prior = np.exp(-DECAY_BEYOND * np.maximum(abs(grid) / radius - 1, 0))
-        state = BisectionState(x0, grid, prior, _fresh(len(grid)), Raters(), x0)
+        state = BisectionState(x0, grid, prior, _fresh(len(grid)), Raters(("",), (0,)), x0)
         return self._concluded(manifold, state)
 
     def propose(
@@ -287,7 +288,7 @@ class Bisection(PersonMethod):
 
     @staticmethod
     def _average(state: BisectionState, keep: slice) -> tuple[np.ndarray, np.ndarray]:
-        """Weights of the 45 shapes for a typical rater, and share of lapses, for each ideal."""
+        """For each ideal, of a typical rater: weights of the 45 shapes, and the share of lapses."""
         q = sum(_conditional(t[..., keep]) for t in state.tables) / len(state.tables)
         lapse = RATER_GRID.lapse.astype(np.float32)
         looked = np.matmul(1 - lapse, q)

@@ -47,21 +47,19 @@ __all__ = [
     "widest_question",
 ]
 
-# Frozen. What they were tuned on, and what had been seen by then: docs/people.md.
+# Frozen; docs/notebook/ideal-point.md says what they were tuned on.
 # Share of the particles in the region said to hold the ideal with 80 %: at first, and from so many
 # answers a dimension on.
 FIRST_SHARE, SETTLED_SHARE, SETTLED = 0.56, 0.80, 25
 # Half-width of a question: in radii of the prior, where geodesics do not bend; where they do, in
 # radii of curvature, and in radii of the prior at most.
 FLAT_WIDTH, CURVED_WIDTH, MOST_WIDTH = 3 / 2, 4 * math.pi / 9, 3.0
-COARSER = (
-    2.5  # the JND at a half-width that suits a Weber fraction is at most so many times the least
-)
-LEAST_WIDTH = 8.0  # of a half-width, in deviations of the posterior
-CANDIDATES = 24
+COARSER = 2.5  # JND at the half-width that suits a Weber fraction, over the JND near the ideal
+LEAST_WIDTH = 8.0  # least half-width, in deviations of the posterior
+CANDIDATES = 24  # questions that are compared
 INFORMATION = 15  # answers asked for information; from then on for accuracy
 FANTASIES = 6  # worlds imagined
-EFFECTIVE_AT_LEAST = 40  # particles in each of them
+IN_A_WORLD = 40  # effective particles in each of them, at least
 
 
 class IdealPointState(NamedTuple):
@@ -96,11 +94,11 @@ class IdealPointState(NamedTuple):
 class IdealPoint(PersonMethod):
     """The ideal point of a person, with the metric they see by; 2 to about 6 dimensions.
 
-    A person's loss is |W log(ideal, x)|: the distance to what they like best, in a metric of their
-    own. Ideal, metric, just-noticeable difference and its growth with the distance (Weber
-    fraction), lapse rate, share of "left" in lapses, side bias and tie width have a joint
-    posterior, held by two populations of particles: people who see all directions alike, and
-    people with a metric. The weights of the populations are their evidences.
+    A person's loss is |W log(ideal, x)|: the distance to the point they like best, in a metric of
+    their own. Ideal and metric have a joint posterior with six numbers: just-noticeable difference,
+    its growth with the distance (Weber fraction), lapse rate, share of "left" in lapses, side bias,
+    tie width. Two populations of particles hold it: people who see all directions alike, and people
+    with a metric. Their weights are the evidences of both models.
 
         candidates Exp_m(±h u) about the posterior mean m, u along posterior directions, with the
             half-width h that suits one particle, drawn at random
@@ -130,8 +128,8 @@ class IdealPoint(PersonMethod):
         `prior_radius`. Believed possible is anything from a ninth of it, or of the default if that
         is less, to a fifth of `prior_radius`.
     half_width : float, optional
-        Largest h, a geodesic length; by default 80 degrees on spheres and 135 on `Rotations(3)`,
-        whose geodesics bend half as much; 3/2 of `prior_radius` on flat manifolds.
+        Largest h, a geodesic length. By default 80 degrees on spheres, and 135 on `Rotations(3)`,
+        where geodesics bend half as much; on flat manifolds 3/2 of `prior_radius`.
 
     Examples
     --------
@@ -343,7 +341,7 @@ def imagined_worlds(rng: np.random.Generator, w: np.ndarray, chances: np.ndarray
     """Weights as they may be once the open questions are answered, shape (FANTASIES, n).
 
     Each takes a particle for the truth and draws its answers. Many open questions would leave a
-    handful of particles, so the answers are believed only as far as 40 remain effective.
+    handful of particles, so the answers are believed only as far as `IN_A_WORLD` are effective.
     """
     worlds = []
     for truth in drawn(w, FANTASIES, rng.random()):
@@ -351,7 +349,7 @@ def imagined_worlds(rng: np.random.Generator, w: np.ndarray, chances: np.ndarray
         for belief in (1.0, 0.7, 0.5, 0.35, 0.25, 0.15, 0.0):
             world = w * np.exp(belief * (loglik - loglik.max()))
             world /= world.sum()
-            if world @ world < 1 / EFFECTIVE_AT_LEAST:
+            if world @ world < 1 / IN_A_WORLD:
                 break
         worlds.append(world)
     return np.array(worlds)

@@ -8,39 +8,16 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...oracles.people import SLOPE
-
-__all__ = [
-    "BIAS_SPREAD",
-    "JND_SPREAD",
-    "LAPSED_TIES",
-    "LAPSE_MEDIAN",
-    "LAPSE_SPREAD",
-    "LEFT_MEDIAN",
-    "LEFT_SPREAD",
-    "SLOPE",
-    "TIE_MEDIAN",
-    "TIE_SPREAD",
-    "WEBER_SCALE",
-    "Observer",
-    "Raters",
-    "chance",
-    "sigmoid",
-]
+__all__ = ["Observer", "Raters", "chance", "sigmoid"]
 
 # Priors of what differs from person to person. Bias and tie width are in units of the logistic's
-# argument, where a JND is ln 3.
-JND_SPREAD = (
-    0.8  # log JND: tanh(this · normal) runs about evenly from one end of its range to the other
-)
+# argument, where a JND is `SLOPE`.
+JND_SPREAD = 0.8  # log JND: tanh(this · normal) runs about evenly over its range, from -1 to 1
 WEBER_SCALE = 0.06  # Weber fraction: this times max(normal, 0)², so that half have none
 LAPSE_MEDIAN, LAPSE_SPREAD = 0.03, 0.8  # logit-normal: share of answers that ignore the question
 LEFT_MEDIAN, LEFT_SPREAD = 0.5, 1.2  # logit-normal: share of "left" among those
 BIAS_SPREAD = 0.25  # normal about 0: what is added for the left picture
-TIE_MEDIAN, TIE_SPREAD = (
-    0.35,
-    1.0,
-)  # log-normal: half the width of what is called a tie, if anything is
+TIE_MEDIAN, TIE_SPREAD = 0.35, 1.0  # log-normal: differences below are ties, if any are
 LAPSED_TIES = 1e-3  # share of ties among the answers that ignore the question
 
 
@@ -51,12 +28,12 @@ class Observer:
     Attributes
     ----------
     answers : int
-        How many there were, ties included.
+        Number of answers, ties included.
     jnd : float
-        Just-noticeable difference near the ideal, a geodesic length: told right three times out of
-        four.
+        Just-noticeable difference near the ideal, a geodesic length: a difference that is told
+        right three times out of four.
     lapse : float
-        Share of answers that do not depend on the question.
+        Share of answers that ignore the question.
     left : float
         Share of "left" among those; 1/2 if neither side is favoured.
     bias : float
@@ -64,8 +41,8 @@ class Observer:
     tie : float
         Differences below this many JND are called a tie, where the rater calls any.
     weber : float
-        Growth of the JND with the mean distance from the ideal of what is shown, a fraction; 0
-        where that is not asked for, as by `Bisection`.
+        Growth of the JND with the mean distance of the two points from the ideal, a fraction.
+        `Bisection` does not estimate it, and says 0.
     """
 
     answers: int
@@ -78,15 +55,16 @@ class Observer:
 
 
 class Raters(NamedTuple):
-    """Who has answered so far, and how often; "" stands for answers without a name."""
+    """The raters so far, and how often each has answered; "" is for answers without a name."""
 
-    names: tuple[str, ...] = ("",)
-    answers: tuple[int, ...] = (0,)
+    names: tuple[str, ...] = ()
+    answers: tuple[int, ...] = ()
 
     def hear(self, name: str, most: float = math.inf) -> tuple[Raters, int]:
-        """Count one answer of a rater, and return the rater's index too.
+        """Count one answer of a rater; also return the index of the rater.
 
-        A new rater takes the next index. Beyond ``most`` raters, new ones share the last.
+        A new rater takes the next index, or the first if nobody has answered. Beyond ``most``
+        raters, new ones share the last index.
         """
         names, answers = self if any(self.answers) else ((), ())
         if name not in names and len(names) < most:

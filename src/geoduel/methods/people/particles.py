@@ -44,9 +44,9 @@ __all__ = [
     "weigh",
 ]
 
-# Frozen. What they were tuned on, and what had been seen by then: docs/people.md.
-PARTICLES = (400, 600)  # people alike in all directions, people with a metric
-ALIKE = 0.35  # prior probability of the former
+# Frozen; docs/notebook/ideal-point.md says what they were tuned on.
+PARTICLES = (400, 600)  # of people who see all directions alike, of people with a metric
+ALIKE = 0.35  # prior probability that a person sees all directions alike
 EFFECTIVE = 0.6  # share of effective particles below which they are resampled
 LEAPS = 4  # leapfrog steps of a move
 ACCEPTED = 0.75  # share of moves that the step size aims at
@@ -64,11 +64,11 @@ class Population(NamedTuple):
     particles : ndarray of shape (n, D)
         Rows as in the model.
     logw : ndarray of shape (n,)
-        Their sum of weights, over populations, is the evidence of the model.
+        Logarithms of weights; the sum of the weights is the evidence of the model.
     step : float
-        Of the leapfrog, in units of the posterior deviation.
+        Step of the leapfrog, in units of the posterior deviation.
     waiting : int
-        How many particles, the first ones, are yet to be moved since the last resampling.
+        Number of particles, the first ones, yet to be moved since the last resampling.
     folded : tuple of ndarray
         b and H such that b'θ - θ'Hθ/2 is the log likelihood of the folded answers.
     """
@@ -91,7 +91,7 @@ class Belief(NamedTuple):
         Normal coordinates about a point near the posterior mean.
     populations : tuple of Population
     answers : Answers
-        Those that are kept, the last one last.
+        The answers that are kept, the last one last.
     raters : Raters
     offsets : ndarray of shape (raters, 6)
         How each rater differs from what is common to them, in the six numbers of a particle.

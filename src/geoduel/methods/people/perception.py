@@ -2,8 +2,8 @@
 
 `particles` keeps what is believed of a person as particles of these models and learns from their
 likelihoods; `ideal_point` asks for the `outcomes` of questions not yet put. Another kind of person
-is another model here, with `draw`, `factor`, `log_prior` and `log_likelihood`, whose particles
-begin with the ideal and the six numbers of `Traits`.
+is another model here, with `draw`, `factor`, `log_prior` and `log_likelihood`. The particles of
+any model begin with the ideal and the six numbers of `Traits`.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import numpy as np
 
 from ..._numerics.arrays import Array, namespace
 from ...manifolds.base import Manifold
+from ...oracles.people import SLOPE
 from .chart import Chart, features, upper
 from .observer import (
     BIAS_SPREAD,
@@ -26,7 +27,6 @@ from .observer import (
     LAPSED_TIES,
     LEFT_MEDIAN,
     LEFT_SPREAD,
-    SLOPE,
     TIE_MEDIAN,
     TIE_SPREAD,
     WEBER_SCALE,
@@ -238,13 +238,14 @@ class Traits(NamedTuple):
 class Perception(NamedTuple):
     """One model of how people see: alike in all directions, or with a metric.
 
-    A particle is the row (c, JND, lapse, left, bias, tie, Weber fraction | log L_ii, L_ij): the
-    ideal c in the chart; six numbers that are standard normal a priori; and, with a metric, the
-    lower triangular L of the metric L L'. The loss of x is |L' log(c, x)|.
+    A particle is the row (c, JND, lapse, left, bias, tie, Weber fraction | log L_ii, L_ij). It
+    begins with the ideal c in the chart and six numbers that are standard normal a priori. With a
+    metric L L' the lower triangular L follows. The loss of x is |L' log(c, x)|.
 
-    The prior of L L' is Wishart with mean I, so that no axes are special; its ν = 2d - 1 degrees of
-    freedom give sensitivities whose largest is typically 3 to 4 times the smallest. By Bartlett's
-    decomposition ν L_ii² is χ² with ν - i + 1 degrees of freedom and √ν L_ij standard normal.
+    The prior of L L' is Wishart with mean I, so that no axes are special. With its ν = 2d - 1
+    degrees of freedom, the largest sensitivity is typically 3 to 4 times the smallest. By
+    Bartlett's decomposition ν L_ii² is χ² with ν - i + 1 degrees of freedom and √ν L_ij standard
+    normal.
 
     The prior of c is uniform in the length |c| up to its radius, and decays beyond.
     """
@@ -391,8 +392,8 @@ def outcomes(people: People, logs: np.ndarray, prior: Prior) -> np.ndarray:
 def rater_offset(people: People, answers: Answers, prior: Prior) -> np.ndarray:
     """How the rater of the answers differs from what is common, in the six numbers, shape (6,).
 
-    Posterior mean over a grid, given a few particles: a rater who contradicts what is known of
-    the ideal gets a larger JND or more lapses, so that their answers weigh less.
+    Posterior mean over a grid, given a few particles. Raters who contradict what is known of the
+    ideal get a larger JND or more lapses, so that their answers weigh less.
     """
     steps = np.array(list(itertools.product(*OFFSET_STEPS)))
     grid = np.column_stack([steps * STEP_SIZES, steps[:, 0]])

@@ -24,10 +24,10 @@ __all__ = ["PersonMethod", "QuestionMethod", "best_question", "check_answer", "i
 
 @dataclass(frozen=True)
 class QuestionMethod(DuelMethod):
-    """A method whose step is one question: it can have several open, and hear of others' duels.
+    """A method with steps of one question: several may be open, and answers to others count too.
 
     People answer in any order, or not at all. `propose` therefore looks at the questions that are
-    still open, and `update` takes any answered pair, whoever asked for it.
+    still open, and `update` takes any answered pair, whether or not the method asked for it.
 
     Parameters
     ----------
