@@ -367,7 +367,7 @@ def planned(schedule: float | Schedule | Callable[[int], float], total: int | No
     try:
         schedule(0)
     except ArgumentError as error:
-        raise ArgumentError(f"give budget= or iterations=: {error}") from None
+        raise ArgumentError(f"give iterations= or budget=: {error}") from None
     return schedule
 
 

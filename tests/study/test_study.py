@@ -93,7 +93,7 @@ def test_bad_arguments(call, words):
         ({"manifold": 3}, "manifold must be a Manifold"),
         ({"method": "newton"}, "method must be one of"),
         ({"method": "auto", "colour": 1}, "no option 'colour'"),
-        ({"method": "rdngd"}, "give budget= or iterations=: Cosine"),
+        ({"method": "rdngd"}, "give iterations= or budget=: Cosine"),
         ({"method": "rrdngd"}, "phases="),
         ({"rng": -1}, "rng must be an int >= 0"),
         ({"budget": 0}, "budget must be an integer >= 1"),
