@@ -1,9 +1,11 @@
-"""The parts: what is written down, how a log is kept, what is extrapolated."""
+"""What is written down: settings for people and later versions, states to the last bit."""
 
 from __future__ import annotations
 
+import inspect
 import json
 import math
+from dataclasses import is_dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -12,19 +14,17 @@ import pytest
 import geoduel as gd
 from geoduel import errors
 from geoduel.methods.descent.duel_newton import NewtonState
+from geoduel.methods.named import METHODS
 from geoduel.study.codec import (
     NotStorableError,
+    check_json,
     decode_settings,
     decode_state,
     encode_settings,
     encode_state,
 )
-from geoduel.study.forecast import answers_left
-from geoduel.study.log import Book, Row, chain, event_line
-from geoduel.study.raters import Tally
 from geoduel.study.settings import part as stored_part
 
-EUCLIDEAN = gd.Euclidean(2)
 PARTS = [
     gd.Euclidean(2, 3),
     gd.Sphere(3),
@@ -72,15 +72,13 @@ def test_settings_come_back(part):
 
 def test_every_class_has_settings():
     """None of the package's geometries, sets and methods is forgotten above."""
-    from geoduel.methods.named import METHODS
-    from geoduel.study.codec import _types
-
     tested = {type(p) for p in PARTS}
     assert {*METHODS.values()} <= tested
-    for kind in _types().values():
-        named = kind.__module__
-        if ".manifolds." in named or (named.endswith(".domains") and hasattr(kind, "project")):
-            assert kind in tested, f"{kind.__name__} is not in the list"
+    for room in (gd.manifolds, gd.domains):
+        for name in room.__all__:
+            kind = getattr(room, name)
+            if inspect.isclass(kind) and is_dataclass(kind) and not inspect.isabstract(kind):
+                assert kind in tested, f"{name} is not in the list"
 
 
 def test_settings_of_an_earlier_version_that_were_left_out():
@@ -154,89 +152,14 @@ def test_only_the_packages_states_are_made():
             decode_state({"of": where, "items": []})
 
 
-# -- the log ---------------------------------------------------------------------------------------
-
-
-def rows(*events):
-    made, digest = [], "0" * 32
-    for number, event in enumerate(events, 1):
-        line = event_line(event)
-        digest = chain(digest, line)
-        made.append(Row(number, line, digest))
-    return made
-
-
-def question(duel: int, **more):
-    return {"kind": "question", "duel": duel, "a": [0], "b": [1], "role": "question", "left": "a",
-            "time": 1.0, **more}  # fmt: skip
-
-
-def test_a_book_takes_each_event_once():
-    log = rows(question(0), {"kind": "answer", "duel": 0, "answer": "a", "time": 2.0})
-    book = Book()
-    assert len(book.take(log[:1])) == 1
-    assert len(book.take(log)) == 1
-    assert book.take(log) == []
-    assert (book.number, book.digest) == (2, log[-1].digest)
-    assert book.answers["a"] == 1
-
-
-@pytest.mark.parametrize("harm", ["gap", "digest", "line", "duel"])
-def test_a_book_sees_what_was_altered(harm):
-    log = rows(question(0), question(1), question(2 if harm != "duel" else 7))
-    if harm == "gap":
-        del log[1]
-    elif harm == "digest":
-        log[1] = log[1]._replace(digest="f" * 32)
-    elif harm == "line":
-        log[1] = log[1]._replace(line=log[1].line.replace("[1]", "[2]"))
-    with pytest.raises(ValueError, match=r"event [23]"):
-        Book().take(log)
-
-
-def test_weights_of_raters():
-    """The prior is one error in nine; agreement raises it, contradiction takes it to nothing."""
-    assert Tally().weight == pytest.approx(math.log(8), abs=0.1)
-    weights = [Tally(repeats=n, agreed=n).weight for n in range(30)]
-    assert weights == sorted(weights)
-    assert weights[-1] == pytest.approx(math.log(19))
-    assert Tally(repeats=20, agreed=10).weight < 0.8
-    assert Tally(repeats=20, agreed=0).weight == 0
-
-
-def test_a_book_knows_what_it_can_take():
-    for event in ({"kind": "take", "time": 1.0}, {"kind": "count"}, question(1)):
-        with pytest.raises(ValueError, match="event 1"):
-            Book().take(rows(event))
-
-
-# -- what is left ----------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("rate", [0.5, 0.9, 0.99])
-def test_exponential_decay_is_extrapolated(rate):
-    rng = np.random.default_rng(1)
-    history = [(n, rate**n * math.exp(0.1 * rng.standard_normal())) for n in range(1, 61)]
-    left = answers_left(history, rate**90)
-    assert left is not None
-    assert 20 < left < 46
-
-
-def test_power_decay_is_extrapolated():
-    rng = np.random.default_rng(1)
-    history = [(n, n**-0.5 * math.exp(0.02 * rng.standard_normal())) for n in range(1, 201)]
-    left = answers_left(history, 400**-0.5)
-    assert left is not None
-    assert 120 < left < 320
-
-
-def test_nothing_is_said_without_reason():
-    assert answers_left([], 0.1) is None
-    assert answers_left([(1, 1.0), (2, 0.5), (3, 0.25)], 0.1) is None  # short
-    assert answers_left([(n, 2.0**n) for n in range(20)], 0.1) is None  # growing
-    rng = np.random.default_rng(2)
-    scatter = [(n, math.exp(rng.standard_normal())) for n in range(40)]
-    assert answers_left(scatter, 1e-3) is None
-    slow = [(n, 0.999**n) for n in range(40)]
-    assert answers_left(slow, 1e-9) is None  # too far ahead to be believed
-    assert answers_left([(5, 0.01)], 0.1) == 0  # there already
+def test_what_users_attach():
+    value = {"a": [1, 2.5, None, True, ("x", {"deep": "ä"})]}
+    assert check_json(value, "value") == {"a": [1, 2.5, None, True, ["x", {"deep": "ä"}]]}
+    for bad, where in (
+        ({"a": [1, math.inf]}, r"value\['a'\]\[1\]"),
+        ({1: 2}, "value"),
+        (np.float64("nan"), "value"),
+        (np.zeros(2), "value"),
+    ):
+        with pytest.raises(errors.ArgumentError, match=where + " must be what JSON can hold"):
+            check_json(bad, "value")

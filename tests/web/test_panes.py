@@ -121,7 +121,11 @@ def test_drawn_choices_are_kept_up_to_a_size(board, monkeypatch, make_client):
     for _ in range(4):
         question = client.post("/api/studies/tilt/ask", json={}).json()
         client.post("/api/studies/tilt/tell", json={"id": question["id"], "answer": "left"})
-    assert len(board._shown) == 1
+    duel, drawn = board.study.open_duels[0], len(calls)
+    for side in ("left", "right"):  # there is room for one
+        board.shown(duel, side)
+        board.shown(duel, side)
+    assert len(calls) == drawn + 2
 
 
 def test_a_render_that_fails_tells_nothing_of_the_inside(board, make_client):

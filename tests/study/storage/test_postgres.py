@@ -18,10 +18,8 @@ import pytest
 
 import geoduel as gd
 from geoduel import errors
+from geoduel.study.storage import SQLStorage
 
-sql = pytest.importorskip(
-    "geoduel.study.storage.sql", reason="studies in a database need the extra web"
-)
 pytest.importorskip("psycopg", reason="PostgreSQL needs the package psycopg")
 
 SPHERE = gd.Sphere(3)
@@ -67,7 +65,7 @@ class Server:
         )
         for _ in range(200):
             try:
-                sql.SQLStorage(self.url, timeout=0.05)
+                SQLStorage(self.url, timeout=0.05)
                 return
             except errors.StorageError:
                 time.sleep(0.05)
@@ -100,6 +98,16 @@ def server() -> Iterator[Server]:
 @pytest.fixture
 def name(request) -> str:
     return request.node.name
+
+
+@pytest.mark.parametrize("scheme", ["postgresql", "postgresql+psycopg", "postgresql+psycopg2"])
+def test_addresses(server, name, scheme):
+    """With a driver or without, it is the same database."""
+    url = server.url.replace("postgresql+psycopg", scheme)
+    newton(server, name + scheme)
+    study = gd.load_study(name + scheme, url)
+    assert study.storage.url == url
+    assert study.tell(study.ask(), "a").answer == "a"
 
 
 def newton(server: Server, name: str, **more):
