@@ -1,4 +1,4 @@
-"""The Rayleigh quotient: known values, its law, its eigenpairs, its gradient off the sphere."""
+"""The Rayleigh quotient: known values, its law, its eigenpairs, one point and stacks."""
 
 from __future__ import annotations
 
@@ -9,8 +9,6 @@ import pytest
 
 from geoduel.errors import ArgumentError, NotOnManifoldError
 from geoduel.problems import Rayleigh
-
-PROBLEM = Rayleigh(np.diag([3.0, 2.0, 1.0]), np.array([0.0, 0.6, 0.8]))
 
 
 def test_rayleigh_has_the_paper_s_law():
@@ -53,6 +51,9 @@ def test_wrong_rayleigh_matrix(A):
 def test_rayleigh_start_is_on_the_sphere():
     with pytest.raises(NotOnManifoldError, match="x0"):
         Rayleigh(np.eye(2), np.array([1.0, 1.0]))
+
+
+PROBLEM = Rayleigh(np.diag([3.0, 2.0, 1.0]), np.array([0.0, 0.6, 0.8]))
 
 
 def test_values_at_eigenvectors_are_half_their_eigenvalues():
