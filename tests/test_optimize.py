@@ -92,8 +92,8 @@ def test_history_without_a_known_end_stays_bounded():
     assert result.history.iteration[-1] == 7001
 
 
-class Endless:
-    """A method without a plan, which stops its run by running out of budget."""
+class Endless(gd.Method):
+    """A method whose plan has no end, which stops its run by running out of budget."""
 
     def plan(self, manifold, x0, *, iterations, budget):
         return self, None

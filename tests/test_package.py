@@ -220,7 +220,7 @@ def test_examples_run(page, tmp_path, monkeypatch):
         need = re.match(r"\s*# needs (\w+)\n", block)
         if need and find_spec(need[1]) is None:
             pytest.skip(f"the example needs {need[1]}, which is not installed")
-        exec(compile(block, str(page), "exec"), names)
+        exec(compile(block, str(page), "exec", dont_inherit=True), names)
 
 
 def test_docs_name_real_files():

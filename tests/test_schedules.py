@@ -22,6 +22,7 @@ from geoduel.schedules import (
     draw_iterate,
     geometric,
     iterate_probabilities,
+    planned,
 )
 
 EPS = 2.0**-52
@@ -250,3 +251,11 @@ def test_draw_iterate_never_leaves_the_run():
 def test_no_iterate_without_a_step():
     with pytest.raises(ArgumentError, match="step_size must be > 0 somewhere in 3 iterations"):
         iterate_probabilities(as_schedule(lambda k: 0.0), 3)
+
+
+def test_a_plan_is_filled_in_or_asked_for():
+    assert planned(0.1, None) == constant(0.1)
+    assert planned(cosine(0.4), 10) == cosine(0.4, 0.0, 10)
+    assert planned(cosine(0.4, 0.0, 5), None) == cosine(0.4, 0.0, 5)
+    with pytest.raises(ArgumentError, match=r"give iterations= or budget=: Cosine"):
+        planned(cosine(0.4), None)

@@ -20,6 +20,7 @@ from .domains.feasibility import feasible_first
 from .errors import ArgumentError, BudgetExhaustedError, OracleError, TiesWarning
 from .manifolds.base import Manifold
 from .methods import Method, State
+from .methods.base import check_state, questions
 from .methods.named import named, start_point
 from .oracles.base import Oracle, answers_of
 from .result import History, Result
@@ -158,7 +159,7 @@ def minimize(
     if not isinstance(manifold, Manifold):
         raise ArgumentError(f"manifold must be a Manifold such as Sphere(3), got {manifold!r:.80}")
     chosen = named(method, domain, options)
-    x0 = start_point(manifold, x0, getattr(chosen, "domain", None), rng)
+    x0 = start_point(manifold, x0, chosen.domain, rng)
     chosen, iterations = chosen.plan(manifold, x0, iterations=iterations, budget=budget)
     if iterations is None and budget is None:
         raise ArgumentError("give iterations= or budget=: a run needs a limit")
@@ -204,20 +205,21 @@ class _Run:
         self.most_iterations = math.inf if self.iterations is None else self.iterations
         self.most_duels = math.inf if self.budget is None else self.budget
         self.iteration = self.duels = self.ties = self.ties_in_a_row = self.rounds = 0
-        self.parallel: int | None = getattr(self.method, "parallel", None)
+        self.parallel = self.method.parallel
         self.history = History()
         self.stride = 1 if self.iterations is None else round_up(self.iterations / RECORDS)
         self.stop_reason = "iterations"
         self.on_tie = -1 if self.tie_rule == "paper" else 0  # Q is -1 unless f(x) > f(y)
         self.most_ties = math.inf if self.on_tie else TIES_IN_A_ROW
         self.began = time.perf_counter()
-        self.state: State = self.method.start(self.manifold, self.x0, self.rng)
+        state = self.method.start(self.manifold, self.x0, self.rng)
+        self.state: State = check_state(self.method, state, "start")
 
     def loop(self) -> None:
         """Put the method's questions to the oracle until one side has no more to say."""
         questions, ask = self.questions(), self.ask
-        domain: Any = getattr(self.method, "domain", None)
-        if domain is not None and getattr(self.method, "feasible_first", False):
+        domain = self.method.domain
+        if domain is not None and self.method.feasible_first:
             ask = partial(feasible_first, domain, point_ndim=self.axes, ask=self.ask)
         try:
             x, y = next(questions)
@@ -237,16 +239,18 @@ class _Run:
     def questions(self) -> Generator[tuple[Array, Array], Any, None]:
         """All pairs of the run; `state` is always that of the last finished iteration."""
         self.record()
-        step, manifold, rng = self.method.step, self.manifold, self.rng
+        method, manifold, rng = self.method, self.manifold, self.rng
+        step = partial(questions, method)  # the first step is checked; all would cost a tenth
         while self.iteration < self.most_iterations:
             self.state = yield from step(manifold, self.state, rng)
+            step = method.step
             self.iteration += 1
             if self.iteration % self.stride == 0:
                 self.record()
             if self.callback is not None and self.callback(self.progress()):
                 self.stop_reason = "callback"
                 return
-            if reason := getattr(self.state, "stop", None):
+            if reason := method.stop_reason(self.state):
                 self.stop_reason = reason
                 return
             if self.ties_in_a_row >= self.most_ties:
@@ -325,6 +329,6 @@ class _Run:
             self.stop_reason,
             time.perf_counter() - self.began,
             self.history,
-            getattr(self.state, "noise", None),
-            getattr(self.state, "uncertainty", None),
+            self.method.noise(self.state),
+            self.method.uncertainty(self.state),
         )

@@ -4,7 +4,7 @@ A schedule is called with the iteration, ``schedule(k)`` for k = 0, 1, ..., and 
 geodesic length (an angle in radians on a sphere or a rotation group). Schedules are small frozen
 values: they hold no state, compare equal when their settings do, and can be pickled.
 
-Some need to know how many iterations are planned. Leave ``total`` out and whoever runs the
+Some need to know how many iterations are planned. Without ``total``, the run that uses the
 schedule fills it in with ``schedule.bind(total)``.
 
 >>> eta = cosine(0.5, 0.1)
@@ -40,6 +40,7 @@ __all__ = [
     "draw_iterate",
     "geometric",
     "iterate_probabilities",
+    "planned",
 ]
 
 
@@ -305,8 +306,8 @@ def as_schedule(value: float | Schedule | Callable[[int], float]) -> Schedule:
     Parameters
     ----------
     value : float, schedule, or callable
-        A number > 0 becomes `constant`; a schedule of this module stays what it is; any other
-        callable k -> η_k is wrapped so that each of its answers is checked to be finite and >= 0.
+        A number > 0 becomes `constant`; a schedule of this module stays what it is. Any other
+        callable k -> η_k is wrapped, so that each answer is checked to be finite and >= 0.
 
     Returns
     -------
@@ -345,6 +346,29 @@ def _check_span(schedule: Cosine | Geometric, first: float, last: float) -> None
     object.__setattr__(schedule, "last", last)
     if schedule.total is not None:
         object.__setattr__(schedule, "total", positive_int(schedule.total, "total"))
+
+
+def planned(schedule: float | Schedule | Callable[[int], float], total: int | None) -> Schedule:
+    """The schedule for a run of that many iterations; None for a run without a known end.
+
+    Raises
+    ------
+    ArgumentError
+        If the schedule needs a plan and the run has none.
+
+    Examples
+    --------
+    >>> planned(cosine(0.4), 100).total
+    100
+    """
+    schedule = as_schedule(schedule)
+    if total:
+        return schedule.bind(total)
+    try:
+        schedule(0)
+    except ArgumentError as error:
+        raise ArgumentError(f"give iterations= or budget=: {error}") from None
+    return schedule
 
 
 def _unbound(schedule: Cosine | Geometric) -> ArgumentError:

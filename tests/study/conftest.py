@@ -26,6 +26,7 @@ class NudgeState(NamedTuple):
     scale: float
     heard: tuple[Any, ...] = ()
     stop: str | None = None
+    noise = None
 
     @property
     def best(self) -> Any:

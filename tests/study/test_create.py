@@ -22,7 +22,7 @@ def newton(**more):
         ({"manifold": 3}, "manifold must be a Manifold"),
         ({"method": "newton"}, "method must be one of"),
         ({"method": "auto", "colour": 1}, "no option 'colour'"),
-        ({"method": "rdngd"}, "give budget= or iterations=: Cosine"),
+        ({"method": "rdngd"}, "give iterations= or budget=: Cosine"),
         ({"method": "rrdngd"}, "phases="),
         ({"rng": -1}, "rng must be an int >= 0"),
         ({"budget": 0}, "budget must be an integer >= 1"),
@@ -88,7 +88,7 @@ def test_a_seed_gives_the_same_questions(rng):
 
 def test_nothing_is_stored_that_cannot_be_opened():
     storage = MemoryStorage()
-    with pytest.raises(errors.ArgumentError, match="give budget= or iterations="):
+    with pytest.raises(errors.ArgumentError, match="give iterations= or budget="):
         gd.create_study(SPHERE, "rdngd", storage=storage, study_name="s")
     assert gd.study_names(storage) == []
 

@@ -97,7 +97,7 @@ def test_a_log_of_another_method_does_not_replay():
 
 
 def test_a_schedule_needs_a_length():
-    with pytest.raises(errors.ArgumentError, match="give budget= or iterations="):
+    with pytest.raises(errors.ArgumentError, match="give iterations= or budget="):
         make(gd.RDNGD())
     assert make(gd.RDNGD(), iterations=3).stop is None
 

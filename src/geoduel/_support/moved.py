@@ -25,12 +25,15 @@ MOVED: dict[str, tuple[str, ...]] = {
     "algorithms.asking": ("methods.people.questions",),
     "algorithms.auto": ("methods.auto",),
     "algorithms.base": ("methods.base", "methods.people.questions"),
-    "algorithms.frame": ("methods.frame",),
+    "algorithms.frame": ("methods.frame", "methods.duels"),
     "algorithms.human": ("methods.people.choice",),
     **{
         f"algorithms.{name}": (f"methods.{family}.{name}",)
         for name, family in (_PAPER | _DESCENT | _PEOPLE).items()
     },
+    "algorithms.duel_newton": tuple(
+        f"methods.descent.{name}" for name in ("duel_newton", "memory", "fit")
+    ),
     "baselines.karcher_mean": ("problems.karcher_mean",),
     "direction": ("methods.paper.direction",),
     "oracle": ("oracles", "oracles.wrappers", "domains"),

@@ -171,7 +171,7 @@ def attack_command(
     from .run import attack
 
     names = [m.strip() for m in methods.split(",") if m.strip()]
-    kinds = {m: getattr(named(m)[0], "sees", "comparisons") for m in names}
+    kinds = {m: named(m)[0].sees for m in names}
     if not names:
         raise ArgumentError(f"--methods must name at least one method, got {methods!r}")
     require()

@@ -16,10 +16,9 @@ import numpy as np
 
 from .._numerics.arrays import Array, expand, namespace
 from .._support.check import one_of, positive, positive_int
-from ..errors import ArgumentError
 from ..manifolds import Manifold
 from ..methods import RDNGD, Method
-from ..methods.base import pick
+from ..methods.base import check_method, pick
 from ..schedules import Schedule, as_schedule, cosine
 
 __all__ = ["ATTACKS", "ZORGD", "Averaging", "Climb", "Evolution", "Slopes", "Values", "named"]
@@ -82,14 +81,8 @@ class Steps(NamedTuple):
     size: Array | None = None
 
 
-@dataclass(frozen=True)
-class _Steps:
+class _Steps(Method):
     """What the methods here have in common: a start at the given point, and no plan."""
-
-    def plan(
-        self, manifold: Manifold, x0: Array, *, iterations: int | None, budget: int | None
-    ) -> tuple[Any, int | None]:
-        return self, iterations
 
     def start(self, manifold: Manifold, x0: Array, rng: np.random.Generator) -> Steps:
         return Steps(0, x0, x0)
@@ -254,8 +247,6 @@ ATTACKS: dict[str, tuple[Any, str]] = {
 def named(method: str | Method) -> tuple[Any, str]:
     """A method and its directions, by name; "auto" is "averaging". An instance takes "natural"."""
     if not isinstance(method, str):
-        if not hasattr(method, "step"):
-            raise ArgumentError(f"method must be a name or a method, got {method!r:.80}")
-        return method, "natural"
+        return check_method(method), "natural"
     one_of(method, "method", ("auto", *ATTACKS))
     return ATTACKS["averaging" if method == "auto" else method]

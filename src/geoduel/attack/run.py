@@ -211,7 +211,7 @@ class _Run:
         self.began = time.perf_counter()
         self.open, self.manifold, self.rng = images, manifold, rng
         self.oracle, self.budget, self.callback = oracle, budget, callback
-        self.name, self.sees = name, getattr(method, "sees", "comparisons")
+        self.name, self.sees = name, method.sees
         if oracle is not None and self.sees != "comparisons":
             raise ArgumentError(f"method {name!r} needs a model's {self.sees}, not an oracle")
         self.method = resolved_method(method, name, images.threat, images.judge)

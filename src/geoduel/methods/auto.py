@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Generator
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any, ClassVar, NamedTuple, TypeAlias
 
 import numpy as np
@@ -11,7 +11,8 @@ import numpy as np
 from .._numerics.arrays import Array
 from .._support.check import positive_int
 from ..manifolds.base import Manifold
-from .base import DuelMethod
+from .base import Method
+from .descent.base import DescentMethod
 from .descent.duel_csa import CSAState, DuelCSA
 from .descent.duel_newton import DuelNewton, NewtonState
 from .descent.first_step import Begin
@@ -57,7 +58,7 @@ class Restarted(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Auto(DuelMethod):
+class Auto(DescentMethod):
     """The default: `DuelNewton`, and `DuelCSA` where its matrices would be too large.
 
         first step by doubling duels
@@ -97,7 +98,7 @@ class Auto(DuelMethod):
 
     def plan(
         self, manifold: Manifold, x0: Array, *, iterations: int | None, budget: int | None
-    ) -> tuple[Auto | RDNGD, int | None]:
+    ) -> tuple[Method, int | None]:
         if x0.ndim > len(manifold.point_shape):
             return RDNGD(domain=self.domain).plan(
                 manifold, x0, iterations=iterations, budget=budget
@@ -127,9 +128,9 @@ class Auto(DuelMethod):
         return Restarted(self.start(manifold, x, rng), champion, left - 1, doubt)
 
     def _method(self, manifold: Manifold) -> Any:
-        settings = (self.domain, self.initial_step, self.x_tol, self.parallel, self.min_radius)
         most = NEWTON if self.domain is None else BOUNDED
-        return (DuelCSA if manifold.dim > most else DuelNewton)(*settings)
+        settings = {f.name: getattr(self, f.name) for f in fields(DescentMethod)}
+        return (DuelCSA if manifold.dim > most else DuelNewton)(**settings)
 
 
 def _beats(x: Array, champion: Array, doubt: float) -> Generator[tuple[Array, Array], Any, bool]:

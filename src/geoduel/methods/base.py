@@ -9,15 +9,15 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Generator
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 import numpy as np
 
 from .._numerics.arrays import Array, eps, expand, namespace
 from .._support.check import nonnegative, positive, positive_int
+from ..errors import ArgumentError
 from ..manifolds.base import Manifold
-from .frame import Frame, one_problem
 
 if TYPE_CHECKING:
     from ..domains.base import Domain
@@ -26,11 +26,12 @@ __all__ = [
     "DuelMethod",
     "Method",
     "State",
+    "check_method",
+    "check_state",
     "default_radius",
     "default_step",
     "pick",
-    "recommend",
-    "stop_reason",
+    "questions",
 ]
 
 
@@ -46,79 +47,47 @@ class State(Protocol):
         """The point the method would return now."""
 
 
-class Method(Protocol):
-    """The interface of a method; see `geoduel.methods.paper.rdngd` for the model."""
+class Method(ABC):
+    """A method: `start` gives its first state, and `step` asks duels and returns the next state.
+
+    These two have to be written; all else has a default. A frozen dataclass suits the settings, a
+    `typing.NamedTuple` with ``point`` and ``best`` the state. CONTRIBUTING.md has a whole one.
+
+    Attributes
+    ----------
+    domain : Domain or None
+        Feasible set. A method that has one projects on it or keeps to it.
+    parallel : int or None
+        Most duels asked at once, one round; None for as many as the step yields.
+    x_tol : float or None
+        Accuracy at which to stop, a geodesic length; None if it is not used.
+    version : int
+        Raised whenever the same answers lead elsewhere than before: studies of another version
+        refuse to go on.
+    feasible_first : bool
+        Whether the domain decides duels where it can: see `geoduel.domains.feasible_first`.
+    sees : {"comparisons", "scores", "gradients"}
+        What answers the step needs; other than comparisons only the baselines of the attack.
+    state_has : tuple of str
+        Attributes of every state.
+    """
+
+    domain: Domain | None = None
+    parallel: int | None = None
+    x_tol: float | None = None
+    version: ClassVar[int] = 1
+    feasible_first: ClassVar[bool] = False
+    sees: ClassVar[str] = "comparisons"
+    state_has: ClassVar[tuple[str, ...]] = ("point", "best")
 
     def plan(
         self, manifold: Manifold, x0: Array, *, iterations: int | None, budget: int | None
     ) -> tuple[Method, int | None]:
-        """Settle what depends on the length of the run.
+        """Settle what depends on the length of the run; by default nothing does.
 
         Returns the method with its schedules bound and its defaults filled in, and the number of
         iterations it will make (None if only the budget limits it).
         """
-        ...
-
-    def start(self, manifold: Manifold, x0: Array, rng: np.random.Generator) -> Any:
-        """Return the state before the first iteration."""
-        ...
-
-    def step(
-        self, manifold: Manifold, state: Any, rng: np.random.Generator
-    ) -> Generator[tuple[Array, Array], Any, Any]:
-        """One iteration: yield pairs, be sent answers, return the next state."""
-        ...
-
-
-def pick(condition: Any, a: Array, b: Array, manifold: Manifold) -> Array:
-    """``a`` where the condition holds and ``b`` elsewhere, problem by problem."""
-    if isinstance(condition, bool):
-        return a if condition else b
-    return namespace(a, b).where(expand(condition, len(manifold.point_shape)), a, b)
-
-
-@dataclass(frozen=True)
-class DuelMethod(ABC):
-    """What the methods that choose their own steps have in common: five settings, one problem.
-
-    Parameters
-    ----------
-    domain : Domain, optional
-        Feasible set.
-    initial_step : float, optional
-        Geodesic length of the first trial.
-    x_tol : float, optional
-        Accuracy at which to stop, a geodesic length.
-    parallel : int, optional
-        Most duels asked at once, one round, and the number that methods with a choice aim at. By
-        default as many as a step of the method has.
-    min_radius : float
-        Least length of a probe, a geodesic length: the points of a duel that looks for a direction
-        are twice as far apart. For people, who cannot tell closer ones. By default 0.
-    """
-
-    domain: Domain | None = None
-    initial_step: float | None = None
-    x_tol: float | None = None
-    parallel: int | None = None
-    min_radius: float = 0.0
-
-    feasible_first: ClassVar[bool] = True
-    """Duels are decided by the domain where it can; see `geoduel.domains.feasible_first`."""
-
-    def __post_init__(self) -> None:
-        for name in ("initial_step", "x_tol"):
-            if getattr(self, name) is not None:
-                positive(getattr(self, name), name)
-        if self.parallel is not None:
-            positive_int(self.parallel, "parallel")
-        nonnegative(self.min_radius, "min_radius")
-
-    def plan(
-        self, manifold: Manifold, x0: Array, *, iterations: int | None, budget: int | None
-    ) -> tuple[Any, int | None]:
-        """Settle the length of the run: only its limits do. Refuse several problems at once."""
-        one_problem(manifold, x0, self)
         return self, iterations
 
     @abstractmethod
@@ -129,7 +98,153 @@ class DuelMethod(ABC):
     def step(
         self, manifold: Manifold, state: Any, rng: np.random.Generator
     ) -> Generator[tuple[Array, Array], Any, Any]:
-        """One iteration: yield pairs, be sent answers, return the next state."""
+        """One iteration: yield pairs, be sent answers, return the next state.
+
+        An answer is +1 where the second point of the pair is preferred, -1 where the first is, 0
+        for a tie. Points with a leading axis are that many pairs, and so are their answers.
+        """
+
+    def with_domain(self, domain: Domain) -> Method:
+        """The same method on a feasible set; for dataclasses with a field ``domain``."""
+        if is_dataclass(self) and any(f.name == "domain" for f in fields(self)):
+            return replace(self, domain=domain)
+        raise ArgumentError(
+            f"domain goes with methods that know one; {_name(self)} is no dataclass with a field "
+            "domain, and has no with_domain(domain) of its own"
+        )
+
+    def stop_reason(self, state: Any) -> str | None:
+        """Why to stop after this state; None to go on, the default."""
+        return None
+
+    def noise(self, state: Any) -> float | None:
+        """Estimated probability that an answer is wrong; None, the default, if not known."""
+        return None
+
+    def uncertainty(self, state: Any) -> float | None:
+        """Estimated distance of ``state.best`` to the optimum; None, the default, if not known."""
+        return None
+
+
+def check_method(method: object) -> Method:
+    """Return the method, or raise an error that says why it is none."""
+    if isinstance(method, Method):
+        return method
+    if isinstance(method, type) and issubclass(method, Method):
+        name = method.__name__
+        raise ArgumentError(f"method must be an instance such as {name}(), got the class {name}")
+    lacks = " and ".join(name for name in ("start", "step") if not hasattr(method, name))
+    raise ArgumentError(
+        f"method must be a name or a method that inherits from geoduel.Method, got {method!r:.80}"
+        + (f", which lacks {lacks}" if lacks else "")
+    )
+
+
+def check_state(method: Method, state: Any, source: str) -> Any:
+    """Return the state, or raise an error that says what it lacks; ``source`` returned it."""
+    lacks = [name for name in method.state_has if not hasattr(state, name)]
+    if lacks:
+        raise ArgumentError(
+            f"{_name(method)}.{source} must return a state with {', '.join(method.state_has)}; "
+            f"{state!r:.80} has no {' and no '.join(lacks)}"
+        )
+    return state
+
+
+def questions(
+    method: Method, manifold: Manifold, state: Any, rng: np.random.Generator
+) -> Generator[tuple[Array, Array], Any, Any]:
+    """`Method.step`, with errors that say what it yields or returns that it should not."""
+    step = method.step(manifold, state, rng)
+    if not isinstance(step, Generator):
+        raise ArgumentError(
+            f"{_name(method)}.step must be a generator of pairs of points, got {step!r:.80}"
+        )
+    shape, answer = manifold.point_shape, None
+    try:
+        while True:
+            pair = step.send(answer)
+            try:
+                x, y = pair
+                fits = x.shape == y.shape and x.shape[x.ndim - len(shape) :] == shape
+            except (AttributeError, TypeError, ValueError):
+                fits = False
+            if not fits:
+                raise ArgumentError(
+                    f"{_name(method)}.step must yield pairs (x, y) of points, arrays of one shape "
+                    f"(..., {', '.join(map(str, shape))}); it yielded {pair!r:.80}"
+                )
+            answer = yield pair
+    except StopIteration as end:
+        if type(end.value) is not type(state):
+            check_state(method, end.value, "step")
+        return end.value
+
+
+def _name(method: Method) -> str:
+    return type(method).__name__
+
+
+def pick(condition: Any, a: Array, b: Array, manifold: Manifold) -> Array:
+    """``a`` where the condition holds and ``b`` elsewhere, problem by problem."""
+    if isinstance(condition, bool):
+        return a if condition else b
+    return namespace(a, b).where(expand(condition, len(manifold.point_shape)), a, b)
+
+
+@dataclass(frozen=True)
+class DuelMethod(Method):
+    """What the methods that choose their own steps have in common: four settings, one problem.
+
+    Their states also have ``stop``, ``noise`` and ``uncertainty``, None where they are not known.
+
+    Parameters
+    ----------
+    domain : Domain, optional
+        Feasible set. Only feasible points are compared.
+    x_tol : float, optional
+        Stop once the estimated distance to the optimum is below this geodesic length.
+    parallel : int, optional
+        Most duels asked at once.
+    min_radius : float
+        Least distance of the points of a duel from their middle, a geodesic length; by default 0.
+        For people, who cannot tell closer points.
+    """
+
+    domain: Domain | None = None
+    x_tol: float | None = None
+    parallel: int | None = None
+    min_radius: float = 0.0
+
+    feasible_first: ClassVar[bool] = True
+    state_has: ClassVar[tuple[str, ...]] = ("point", "best", "stop", "noise", "uncertainty")
+
+    def __post_init__(self) -> None:
+        if self.x_tol is not None:
+            positive(self.x_tol, "x_tol")
+        if self.parallel is not None:
+            positive_int(self.parallel, "parallel")
+        nonnegative(self.min_radius, "min_radius")
+
+    def plan(
+        self, manifold: Manifold, x0: Array, *, iterations: int | None, budget: int | None
+    ) -> tuple[Method, int | None]:
+        """Refuse several problems at once; nothing else depends on the run."""
+        if x0.ndim > len(manifold.point_shape):
+            raise ArgumentError(
+                f"{_name(self)} runs one problem at a time, got x0 of shape {tuple(x0.shape)}; "
+                "RDNGD takes leading axes"
+            )
+        return self, iterations
+
+    def stop_reason(self, state: Any) -> str | None:
+        return state.stop
+
+    def noise(self, state: Any) -> float | None:
+        return state.noise
+
+    def uncertainty(self, state: Any) -> float | None:
+        return state.uncertainty
 
 
 def default_radius(manifold: Manifold, x: Array) -> float:
@@ -146,32 +261,8 @@ def default_step(manifold: Manifold) -> float:
     """First step of the paper's methods, a geodesic length.
 
     A step η down the sign of one duel leads about 0.8 η/√d closer to a point at distance r, and
-    away again by η²/(2r), or by a share of η² at any distance where curvature is negative: long
-    steps in high dimension drift outwards. Below d = 7 it is a fifth of the typical distance.
+    away again by η²/(2r). Where curvature is negative it leads away by a share of η² at any
+    distance. So long steps in high dimension drift outwards. Below d = 7 the first step is a fifth
+    of the typical distance.
     """
     return manifold.typical_dist / max(5.0, 2 * math.sqrt(manifold.dim))
-
-
-def recommend(
-    manifold: Manifold, frame: Frame, behind: np.ndarray | None, domain: Domain | None
-) -> Array:
-    """The point to return: the base point, or the mean of recent ones, inside the domain.
-
-    ``behind`` holds the coordinates of the mean relative to the base point. No duel decides it, so
-    that one lucky answer cannot.
-    """
-    x = frame.point if behind is None or not behind.any() else frame.at(manifold, behind)
-    if domain is not None and not bool(domain.contains(x)):
-        x = domain.project(x)
-    return x
-
-
-def stop_reason(
-    manifold: Manifold, state: Any, x_tol: float | None, ties: float, probe: float
-) -> str | None:
-    """Why to stop: the wanted accuracy, or duels that tie at probes of the dtype's resolution."""
-    if x_tol is not None and state.uncertainty <= x_tol:
-        return "x_tol"
-    if ties >= 0.5 and probe < default_radius(manifold, state.point):
-        return "resolution"
-    return None

@@ -12,13 +12,12 @@ kind, dtype and device of x.
 from __future__ import annotations
 
 import math
-from collections.abc import Generator
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from .._numerics.arrays import Array, device, host, namespace
-from ..errors import ArgumentError, CutLocusError, MissingOperationError
+from ..errors import CutLocusError, MissingOperationError
 from ..manifolds.base import Manifold
 
 if TYPE_CHECKING:
@@ -27,10 +26,6 @@ if TYPE_CHECKING:
 __all__ = [
     "Frame",
     "at_least",
-    "duels",
-    "mirrored_duels",
-    "one_problem",
-    "projected_duels",
     "reach",
     "to_numpy",
     "within",
@@ -44,7 +39,7 @@ class Frame(NamedTuple):
     """A point with an orthonormal basis of its tangent space.
 
     The manifold has a basis of its own at every point (`Manifold.from_coords`), which jumps about
-    as the point moves; ``rotation`` holds the transported frame in that basis, so that a move costs
+    as the point moves. ``rotation`` holds the transported frame in that basis, so that a move costs
     one batched transport of d vectors. Where dimension or manifold forbid that, see `move`.
 
     Attributes
@@ -94,9 +89,11 @@ class Frame(NamedTuple):
 
         A frame with a rotation carries its basis: coordinates stay. One without is cheap in high
         dimension: the few vectors ``along``, of shape (k, d), are transported themselves and get
-        new coordinates. Where the manifold has no transport (a geometry of another package, a cut
-        locus on the way), the coordinates stay in the own basis at the new point; that is right to
-        first order in the step where the own basis is smooth.
+        new coordinates.
+
+        Where the manifold has no transport (a geometry of another package, a cut locus on the way),
+        the coordinates stay in the own basis at the new point. That is right to first order in the
+        step where the own basis is smooth.
 
         Rounding turns orthonormal columns by some units a move. Every 32 moves one Newton-Schulz
         step R (3I - RᵀR)/2 squares the error away.
@@ -151,63 +148,12 @@ class Frame(NamedTuple):
 def reach(manifold: Manifold) -> float:
     """Longest step that makes sense, a geodesic length.
 
-    The injectivity radius, beyond which geodesics come back; and 100 in units of the curvature
-    where it is known and negative, since points at distance r have entries of size e^r.
+    The injectivity radius, since geodesics come back beyond it. Where the curvature is known and
+    negative also 100 in its unit, since points at distance r have entries of size e^r.
     """
     low = manifold.curvature[0]
     curved = -math.inf < low < 0
     return min(manifold.injectivity_radius, 100 / math.sqrt(-low) if curved else math.inf)
-
-
-def one_problem(manifold: Manifold, x0: Array, method: object) -> None:
-    """Raise unless ``x0`` is a single point."""
-    if x0.ndim > len(manifold.point_shape):
-        raise ArgumentError(
-            f"{type(method).__name__} runs one problem at a time, got x0 of shape "
-            f"{tuple(x0.shape)}; RDNGD takes leading axes"
-        )
-
-
-def mirrored_duels(
-    manifold: Manifold, frame: Frame, c: np.ndarray
-) -> Generator[tuple[Array, Array], Any, np.ndarray]:
-    """Compare Exp_x(c_j) with Exp_x(-c_j); answers as numbers, -1 where the first is preferred."""
-    return (yield from _ask(manifold, *manifold.exp_pair(frame.point, frame.tangent(manifold, c))))
-
-
-def duels(
-    manifold: Manifold,
-    frame: Frame,
-    a: np.ndarray,
-    b: np.ndarray,
-    domain: Domain | None = None,
-) -> Generator[tuple[Array, Array], Any, np.ndarray]:
-    """Compare Exp_x(a_j) with Exp_x(b_j), for coordinates of shape (k, d); or their projections."""
-    x, y = (frame.at(manifold, c, domain) for c in (a, b))
-    return (yield from _ask(manifold, x, y))
-
-
-def projected_duels(
-    manifold: Manifold, frame: Frame, a: np.ndarray, b: np.ndarray, domain: Domain
-) -> Generator[tuple[Array, Array], Any, tuple[np.ndarray, np.ndarray, np.ndarray]]:
-    """Compare the projections of Exp_x(a_j) and Exp_x(b_j): answers, and where they really were.
-
-    A duel between any two points tells the slope along half their difference, at their middle.
-    """
-    x, y = (frame.at(manifold, c, domain) for c in (a, b))
-    a, b = (frame.coordinates(manifold, p) for p in (x, y))
-    return (yield from _ask(manifold, x, y)), (a - b) / 2, (a + b) / 2
-
-
-def _ask(manifold: Manifold, x: Array, y: Array) -> Generator[tuple[Array, Array], Any, np.ndarray]:
-    if not len(x):
-        return np.zeros(0)
-    xp = namespace(x)
-    axes = tuple(range(1, 1 + len(manifold.point_shape)))
-    differ = xp.any(x != y, axis=axes)
-    answer = yield x, y
-    # Points that rounding makes equal tell nothing, whatever a noisy oracle says about them.
-    return to_numpy(answer * xp.astype(differ, answer.dtype))
 
 
 def to_numpy(a: Array) -> np.ndarray:

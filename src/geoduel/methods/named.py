@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import fields, replace
-from typing import TYPE_CHECKING, Any, cast
+from dataclasses import fields
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from .._support.check import one_of
 from ..errors import ArgumentError
 from ..manifolds.base import Manifold
 from .auto import Auto
-from .base import Method
+from .base import Method, check_method
 from .descent.block import Block
 from .descent.duel_csa import DuelCSA
 from .descent.duel_newton import DuelNewton
@@ -42,14 +42,43 @@ METHODS: dict[str, type[Method]] = {
 """The methods by the name that `geoduel.minimize` takes."""
 
 
-def named(method: str | Method, domain: Domain | None, options: dict[str, Any]) -> Method:
-    """Return the method of a name with its settings, or the one given, with its domain."""
+def named(
+    method: str | Method, domain: Domain | None = None, options: dict[str, Any] | None = None
+) -> Method:
+    """Return the method of a name with its settings, or the one given; with a domain, on that.
+
+    Parameters
+    ----------
+    method : str or Method
+        A name in `METHODS`, or an instance of the package's or a caller's own class.
+    domain : Domain, optional
+        Feasible set; None leaves an instance as it is.
+    options : dict, optional
+        Settings of a method given by name.
+
+    Returns
+    -------
+    Method
+
+    Raises
+    ------
+    ArgumentError
+        For an unknown name or option, options beside an instance, something that is no method, or a
+        domain for a method that takes none.
+
+    Examples
+    --------
+    >>> named("rdngd", options={"batch": 10}).batch
+    10
+    """
+    options = options or {}
     if not isinstance(method, str):
         if options:
             raise ArgumentError(
                 f"options {sorted(options)} go with a method given by name, not with {method!r}"
             )
-        return method if domain is None else replace(cast(Any, method), domain=domain)
+        method = check_method(method)
+        return method if domain is None else method.with_domain(domain)
     one_of(method, "method", tuple(METHODS))
     kind: Any = METHODS[method]
     names = [f.name for f in fields(kind) if f.repr]
@@ -64,7 +93,33 @@ def named(method: str | Method, domain: Domain | None, options: dict[str, Any]) 
 def start_point(
     manifold: Manifold, x0: Array | None, domain: Domain | None, rng: np.random.Generator
 ) -> Array:
-    """Return the start as a point of manifold and domain; a random one if left out."""
+    """Return the start of a run as a point of manifold and domain.
+
+    Parameters
+    ----------
+    manifold : Manifold
+        Where the points live.
+    x0 : array of shape (..., *point_shape), optional
+        The caller's start, corrected for rounding; None draws a random point and projects it on the
+        domain.
+    domain : Domain, optional
+        Feasible set.
+    rng : numpy.random.Generator
+        Source of the random point.
+
+    Raises
+    ------
+    ArgumentError
+        If the domain is one of points of another shape, or ``x0`` is outside it.
+    NotOnManifoldError
+        If ``x0`` is not on the manifold.
+
+    Examples
+    --------
+    >>> from geoduel import Sphere
+    >>> start_point(Sphere(2), np.array([0.6, 0.8 + 1e-10]), None, np.random.default_rng(0))
+    array([0.6, 0.8])
+    """
     if domain is not None and domain.manifold.point_shape != manifold.point_shape:
         raise ArgumentError(
             f"domain {domain} is a set in {domain.manifold}, with points of shape "
@@ -73,8 +128,9 @@ def start_point(
     if x0 is None:
         x0 = manifold.random_point(rng)
         return x0 if domain is None else domain.project(x0)
+    x0 = stop(x0)
     manifold.check_point(x0, "x0")
-    x0 = manifold.to_manifold(stop(x0))
+    x0 = manifold.to_manifold(x0)
     if domain is not None and not bool(namespace(x0).all(domain.contains(x0))):
         raise ArgumentError(f"x0 is not in the domain {domain}; domain.project(x0) is")
     return x0

@@ -21,9 +21,10 @@ import numpy as np
 
 from .._numerics.arrays import Array
 from ..domains.feasibility import feasible_first
-from ..errors import ArgumentError, ReplayError
+from ..errors import ReplayError
 from ..manifolds.base import Manifold
 from ..methods import Method
+from ..methods.base import check_state, questions
 from ..methods.named import start_point
 from ..methods.people.questions import QuestionMethod
 from .log import Book, Entry, Given
@@ -96,19 +97,13 @@ class Player(ABC):
 
     def __post_init__(self) -> None:
         self.rng = np.random.default_rng(self.seed)
-        domain = getattr(self.method, "domain", None)
-        x0 = start_point(self.manifold, self.x0, domain, self.rng)
+        x0 = start_point(self.manifold, self.x0, self.method.domain, self.rng)
         self.dtype = x0.dtype
         self.method, self.iterations = self.method.plan(
             self.manifold, x0, iterations=self.iterations, budget=self.budget
         )
-        schedule = getattr(self.method, "step_size", None)
-        if callable(schedule):
-            try:
-                schedule(0)
-            except ArgumentError as error:
-                raise ArgumentError(f"give budget= or iterations=: {error}") from None
-        self.state = self.method.start(self.manifold, x0, self.rng)
+        state = self.method.start(self.manifold, x0, self.rng)
+        self.state = check_state(self.method, state, "start")
         self.first = self.checkpoint()
         self.checkpoints: deque[Checkpoint] = deque(maxlen=KEPT)
 
@@ -157,7 +152,7 @@ class Player(ABC):
         """Why the method asks no more."""
         if self.iterations is not None and self.iteration >= self.iterations:
             return "iterations"
-        return getattr(self.state, "stop", None) or ("resolution" if self.idle else None)
+        return self.method.stop_reason(self.state) or ("resolution" if self.idle else None)
 
     # -- checkpoints -----------------------------------------------------------------------------
 
@@ -186,7 +181,7 @@ class Player(ABC):
 
     def _mark(self) -> None:
         """Remember this point, and how well the answer is known here."""
-        uncertainty = getattr(self.state, "uncertainty", None)
+        uncertainty = self.method.uncertainty(self.state)
         if uncertainty is not None and math.isfinite(uncertainty):
             self.history.append((self.count, float(uncertainty)))
             if len(self.history) > 400:  # the older half by every second one
@@ -283,8 +278,7 @@ class StepPlayer(Player):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        domain = getattr(self.method, "domain", None)
-        self.domain: Any = domain if getattr(self.method, "feasible_first", False) else None
+        self.domain = self.method.domain if self.method.feasible_first else None
         self.axes = len(self.manifold.point_shape)
         self._begin_step()
 
@@ -350,7 +344,7 @@ class StepPlayer(Player):
     # -- the steps -------------------------------------------------------------------------------
 
     def _begin_step(self) -> None:
-        self.steps = self.method.step(self.manifold, self.state, self.rng)
+        self.steps = questions(self.method, self.manifold, self.state, self.rng)
         self._next(None)
 
     def _next(self, answers: Any) -> None:
@@ -365,7 +359,7 @@ class StepPlayer(Player):
                 self.state, answers = end.value, None
                 self.iteration += 1
                 self._mark()
-                self.steps = self.method.step(self.manifold, self.state, self.rng)
+                self.steps = questions(self.method, self.manifold, self.state, self.rng)
                 continue
             self.fresh = answers is None  # the first question of its step
             self._pose(*pair)

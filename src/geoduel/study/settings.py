@@ -7,6 +7,8 @@ from typing import Any
 
 from .._version import __version__
 from ..errors import ArgumentError, ReplayError
+from ..methods import Method
+from ..methods.base import check_method
 from .codec import NotStorableError, decode_settings, encode_settings
 
 __all__ = ["FORMAT", "check_version", "describe", "method_version", "part", "read_settings"]
@@ -53,12 +55,12 @@ def part(settings: dict[str, Any], key: str, given: Any, study: str) -> Any:
     if not matches:
         wanted = described["repr"] if foreign else described
         raise ArgumentError(f"{key} of study {study!r} is {wanted}, got {given!r:.200}")
-    return given
+    return check_method(given) if key == "method" else given
 
 
-def method_version(method: Any) -> int:
+def method_version(method: Method) -> int:
     """The version that a method names; it is raised when the same answers lead elsewhere."""
-    return getattr(method, "version", 1)
+    return method.version
 
 
 def check_version(settings: dict[str, Any], method: Any, study: str) -> None:

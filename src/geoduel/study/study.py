@@ -134,7 +134,7 @@ class Study:
     @property
     def domain(self) -> Domain | None:
         """Feasible set, if any."""
-        return getattr(self.method, "domain", None)
+        return self.method.domain
 
     @property
     def budget(self) -> int | None:
@@ -436,7 +436,7 @@ class Study:
             self._journal.read()
             self._follow()
             state, book, history = self._player.state, self._book, list(self._player.history)
-            wanted = accuracy if accuracy is not None else getattr(self.method, "x_tol", None)
+            wanted = accuracy if accuracy is not None else self.method.x_tol
             return Progress(
                 answered=self._book.answered,
                 ties=book.answers["tie"],
@@ -444,8 +444,8 @@ class Study:
                 open=len(book.open),
                 reports=book.reports,
                 budget=self.budget,
-                uncertainty=getattr(state, "uncertainty", None),
-                noise=getattr(state, "noise", None),
+                uncertainty=self._player.method.uncertainty(state),
+                noise=self._player.method.noise(state),
                 remaining=None if wanted is None else answers_left(history, wanted),
                 finished=self._assigner.finished(),
                 raters={name: tally.report() for name, tally in sorted(book.raters.items())},

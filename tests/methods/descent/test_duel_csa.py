@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import geoduel as gd
-from geoduel.methods.descent.duel_csa import Covariance, Memory
+from geoduel.methods.descent.duel_csa import Covariance, Factors
 
 MEDIANS = {"quadratic": 898, "quartic": 471, "karcher": 355, "rotation": 203}
 
@@ -14,7 +14,7 @@ def test_duels_to_nine_digits(name, measure):
     assert np.median([measure(name, "duel-csa", s) for s in range(3)]) <= 1.3 * MEDIANS[name]
 
 
-@pytest.mark.parametrize("metric", [Covariance.of(np.eye(20)), Memory.empty(20)])
+@pytest.mark.parametrize("metric", [Covariance.of(np.eye(20)), Factors.empty(20)])
 def test_steps_that_agree_stretch_the_metric_their_way(metric):
     h = np.sqrt(20) * np.eye(20)[0]
     for k in range(60):

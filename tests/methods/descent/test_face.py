@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 import geoduel as gd
-from geoduel.methods.descent.face import Ways, face_at
+from geoduel.methods.descent.face import NO_EXITS, Exits, face_at
 from geoduel.methods.descent.first_step import directions
 from geoduel.methods.descent.noise import lead
-from geoduel.methods.frame import Frame, projected_duels
+from geoduel.methods.frame import Frame
 
 
 def face_of(domain, x, size=1e-3, seed=0):
@@ -61,23 +61,6 @@ def test_an_equation_is_a_face_without_a_way_back():
     face = face_of(gd.ProbabilitySimplex(3), x)
     np.testing.assert_allclose(abs(face.normals), np.full((1, 3), 3**-0.5), atol=1e-9)
     assert face.edges.shape == (0, 3)
-
-
-def test_projected_duels_tell_where_they_took_place():
-    disc = gd.Ball(gd.Euclidean(2), np.zeros(2), 1.0)
-    frame = Frame(np.array([0.9, 0.0]), np.eye(2))
-    run = projected_duels(
-        disc.manifold, frame, np.array([[0.6, 0.0]]), np.array([[-0.3, 0.0]]), disc
-    )
-    x, y = next(run)
-    np.testing.assert_allclose(x, [[1.0, 0.0]])
-    np.testing.assert_allclose(y, [[0.6, 0.0]])
-    with pytest.raises(StopIteration) as stopped:
-        run.send(np.array([-1.0]))
-    answers, half, middle = stopped.value.value
-    np.testing.assert_array_equal(answers, [-1.0])
-    np.testing.assert_allclose(half, [[0.2, 0.0]])
-    np.testing.assert_allclose(middle, [[-0.1, 0.0]])
 
 
 def bowl(seed, d, condition=10.0):
@@ -138,13 +121,13 @@ def test_a_constraint_that_held_by_mistake_is_left():
 
 
 def test_tallies_are_found_again_by_direction():
-    ways = Ways(np.eye(3)[:2], np.array([2.0, -1.0]))
+    exits = Exits(np.eye(3)[:2], np.array([2.0, -1.0]))
     turned = np.array([0.1, 0.995, 0.0])
     np.testing.assert_array_equal(
-        ways.at(np.stack([turned, np.eye(3)[0], np.eye(3)[2]])), [-1, 2, 0]
+        exits.at(np.stack([turned, np.eye(3)[0], np.eye(3)[2]])), [-1, 2, 0]
     )
-    np.testing.assert_array_equal(ways.at(np.zeros((0, 3))), [])
-    np.testing.assert_array_equal(Ways(np.zeros((0, 0)), np.zeros(0)).at(np.eye(3)), np.zeros(3))
+    np.testing.assert_array_equal(exits.at(np.zeros((0, 3))), [])
+    np.testing.assert_array_equal(NO_EXITS.at(np.eye(3)), np.zeros(3))
 
 
 @pytest.mark.parametrize("p", [0.1, 0.2, 0.3, 0.45])

@@ -11,8 +11,9 @@ import numpy as np
 
 from ..._numerics.arrays import Array
 from ...manifolds.base import Manifold
-from ..base import DuelMethod, recommend, stop_reason
-from ..frame import Frame, duels, mirrored_duels
+from ..duels import duels, mirrored_duels
+from ..frame import Frame
+from .base import DescentMethod, converged, recommend
 from .first_step import begin, directions, line_search
 
 __all__ = ["Block", "BlockState"]
@@ -25,6 +26,7 @@ class BlockState(NamedTuple):
     best: Array
     length: float  # t, geodesic length of the last step
     stop: str | None = None
+    noise = None  # every answer is believed
 
     @property
     def point(self) -> Array:
@@ -41,7 +43,7 @@ class BlockState(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Block(DuelMethod):
+class Block(DescentMethod):
     """Descent along the average of d orthogonal duels, with a line search by duels.
 
         repeat:
@@ -96,4 +98,4 @@ class Block(DuelMethod):
                 t /= 2
         new = BlockState(frame, recommend(manifold, frame, None, self.domain), t)
         ties = float(np.mean(s == 0))
-        return new._replace(stop=stop_reason(manifold, new, self.x_tol, ties, probe))
+        return new._replace(stop=converged(manifold, new, self.x_tol, ties, probe))

@@ -11,12 +11,13 @@ import numpy as np
 
 from ..._numerics.arrays import Array
 from ...manifolds.base import Manifold
-from ..base import DuelMethod, recommend, stop_reason
-from ..frame import Frame, at_least, mirrored_duels, reach
+from ..duels import mirrored_duels
+from ..frame import Frame, at_least, reach
+from .base import DescentMethod, converged, recommend
 from .first_step import Begin, First, begin, directions, first_step
 from .noise import Noise
 
-__all__ = ["CSAState", "Covariance", "DuelCSA", "Memory"]
+__all__ = ["CSAState", "Covariance", "DuelCSA", "Factors"]
 
 FULL = 300  # most dimensions with a full covariance
 
@@ -64,7 +65,7 @@ class Covariance(NamedTuple):
         return self
 
 
-class Memory(NamedTuple):
+class Factors(NamedTuple):
     """LM-MA: A as a product of 4 + 3 log d rank-one factors, O(d log d) a step.
 
     A z = z_n with z_j = (1 - c_j) z_{j-1} + c_j m_j m_j' z_{j-1}, where m_j is a fading memory of
@@ -75,7 +76,7 @@ class Memory(NamedTuple):
     used: int = 0
 
     @classmethod
-    def empty(cls, d: int) -> Memory:
+    def empty(cls, d: int) -> Factors:
         """A = I."""
         return cls(np.zeros((4 + int(3 * math.log(d)), d)))
 
@@ -87,14 +88,14 @@ class Memory(NamedTuple):
             z = (1 - c) * z + c * (z @ m)[..., None] * m
         return z
 
-    def learn(self, h: np.ndarray, steady: bool, k: int, m: int) -> Memory:
+    def learn(self, h: np.ndarray, steady: bool, k: int, m: int) -> Factors:
         """After the step A h of iteration k."""
         n, d = self.m.shape
         c = 4 / (4.0 ** np.arange(n) * d)[:, None]
         used = min(n, k + 1)
         learned = (1 - c) * self.m + np.sqrt(c * (2 - c)) * h
         learned[used:] = 0
-        return Memory(learned, used)
+        return Factors(learned, used)
 
     @property
     def trace(self) -> float:
@@ -105,9 +106,9 @@ class Memory(NamedTuple):
         """The m_j in use."""
         return self.m[: self.used]
 
-    def with_vectors(self, vectors: np.ndarray) -> Memory:
+    def with_vectors(self, vectors: np.ndarray) -> Factors:
         """The same with transported m_j."""
-        return Memory(np.concatenate([vectors, self.m[self.used :]]), self.used)
+        return Factors(np.concatenate([vectors, self.m[self.used :]]), self.used)
 
 
 class CSAState(NamedTuple):
@@ -117,11 +118,11 @@ class CSAState(NamedTuple):
     frame: Frame
     best: Array
     sigma: float  # σ
-    metric: Covariance | Memory
+    metric: Covariance | Factors
     path: np.ndarray  # p, of the steps before A
     answering: Noise
     longest: float  # cap of a widened probe, a geodesic length
-    behind: np.ndarray  # mean of the recent points, relative to the present one
+    to_mean: np.ndarray  # from the present point to the mean of the recent ones
     ties: float  # running share of ties
     stop: str | None = None
 
@@ -147,7 +148,7 @@ class CSAState(NamedTuple):
 
 
 @dataclass(frozen=True)
-class DuelCSA(DuelMethod):
+class DuelCSA(DescentMethod):
     """Mirrored evolution strategy that only compares.
 
     Two orthogonal directions a step, each a duel between the two ends of a geodesic through x; the
@@ -210,11 +211,11 @@ class DuelCSA(DuelMethod):
             frame=first.frame,
             best=recommend(manifold, first.frame, None, self.domain),
             sigma=1.25 * first.length / d,
-            metric=Covariance.of(np.eye(d)) if d <= FULL else Memory.empty(d),
+            metric=Covariance.of(np.eye(d)) if d <= FULL else Factors.empty(d),
             path=np.zeros(d),
             answering=Noise(),
             longest=2 * first.length,
-            behind=np.zeros(d),
+            to_mean=np.zeros(d),
             ties=0.0,
         )
 
@@ -253,25 +254,25 @@ class DuelCSA(DuelMethod):
         noise = noise.rescaled(sigma / state.sigma)
         # One step says m/d as much about where the optimum is as a block of d duels.
         forget = 1 - (1 - noise.capacity) ** (m / d)
-        behind = (1 - forget) * (state.behind - step)
-        frame, along = frame.move(manifold, step, np.stack([path, behind, *A.vectors()]))
+        to_mean = (1 - forget) * (state.to_mean - step)
+        frame, along = frame.move(manifold, step, np.stack([path, to_mean, *A.vectors()]))
         frame, inwards, along = frame.enter(manifold, self.domain, along)
-        path, behind = along[0], along[1] - (1 - forget) * inwards
+        path, to_mean = along[0], along[1] - (1 - forget) * inwards
         share = m / (m + d)
         new = CSAState(
             k + 1,
             frame,
-            recommend(manifold, frame, behind, self.domain),
+            recommend(manifold, frame, to_mean, self.domain),
             sigma,
             A.with_vectors(along[2:]),
             path,
             noise,
             state.longest,
-            behind,
+            to_mean,
             (1 - share) * state.ties + share * float(np.mean(s[:m] == 0)),
         )
         return new._replace(
-            stop=stop_reason(manifold, new, self.x_tol, new.ties, float(abs(probe).max()))
+            stop=converged(manifold, new, self.x_tol, new.ties, float(abs(probe).max()))
         )
 
 

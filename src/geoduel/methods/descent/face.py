@@ -1,8 +1,8 @@
 """The boundary of a domain about a point: the directions along it, and the ways back inside.
 
-A domain tells only what it contains and how it projects. Probes that leave it and come back by
-projection tell the rest: what they lost is normal to the boundary, what is left of those sent
-outwards are its edges. That costs no duel.
+A domain tells only which points it contains and how it projects. Probes that leave it and come back
+by projection tell the rest. The part they lost is normal to the boundary, and the part that remains
+of probes sent outwards spans its edges. That costs no duel.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from ...domains.base import Domain
 from ...manifolds.base import Manifold
 from ..frame import Frame
 
-__all__ = ["Face", "Ways", "face_at"]
+__all__ = ["NO_EXITS", "Exits", "Face", "face_at"]
 
 LOST = 0.03  # share of a probe's length that counts: more than rounding and curvature
 FLAT = 0.05  # singular values of unit normals below which they only show a curved boundary
@@ -38,7 +38,7 @@ class Face(NamedTuple):
 
     @classmethod
     def none(cls, d: int) -> Face:
-        """Inside, where nothing has to be kept."""
+        """The face of a point inside: all directions."""
         return cls(np.zeros((0, d)), np.zeros((0, d)))
 
     def along(self, metric: np.ndarray) -> np.ndarray:
@@ -49,11 +49,11 @@ class Face(NamedTuple):
         return np.linalg.qr(metric.T @ self.normals.T, mode="complete")[0][:, k:]
 
     def flatten(self, c: np.ndarray) -> np.ndarray:
-        """Vectors without what is normal to the face."""
+        """Vectors without their part normal to the face."""
         return c - (c @ self.normals.T) @ self.normals
 
 
-class Ways(NamedTuple):
+class Exits(NamedTuple):
     """What duels have said about the ways back inside, over the blocks.
 
     Attributes
@@ -73,6 +73,9 @@ class Ways(NamedTuple):
             return np.zeros(len(edges))
         alike = edges @ self.edges.T
         return np.where(alike.max(axis=1) > 0.94, self.ahead[alike.argmax(axis=1)], 0.0)
+
+
+NO_EXITS = Exits(np.zeros((0, 0)), np.zeros(0))
 
 
 def face_at(manifold: Manifold, frame: Frame, domain: Domain, probes: np.ndarray) -> Face:

@@ -11,7 +11,8 @@ import numpy as np
 from ..._numerics.arrays import Array
 from ..._support.check import positive
 from ...manifolds.base import Manifold
-from ..frame import Frame, duels, mirrored_duels, reach
+from ..duels import duels, mirrored_duels
+from ..frame import Frame, reach
 
 if TYPE_CHECKING:
     from ...domains.base import Domain

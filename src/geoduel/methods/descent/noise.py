@@ -11,7 +11,7 @@ import numpy as np
 __all__ = ["Noise", "lead", "votes"]
 
 ALARM = 0.40  # share of re-asked duels with another answer above which probes are widened
-FADE = 0.3  # what is left of the counts where probes shrink by r is r^FADE
+FADE = 0.3  # counts are multiplied by r^FADE where probes shrink by r
 DECADES = 1.0  # re-asked duels for each power of ten by which probes shrink
 
 # Flip rates that may be, the bits one answer is then worth, and log P(two answers differ / agree).
@@ -21,7 +21,7 @@ DIFFER, AGREE = np.log(2 * FLIPS * (1 - FLIPS)), np.log(1 - 2 * FLIPS * (1 - FLI
 
 
 def votes(p: float) -> int:
-    """Odd number of answers of which the majority is right in 19 of 20 cases.
+    """Odd number of answers whose majority is right in 19 of 20 cases.
 
     Parameters
     ----------
@@ -59,19 +59,20 @@ class Noise(NamedTuple):
 
     Two answers to one duel differ with probability 2p(1-p) if each is wrong with probability p. An
     answer then carries the capacity 1 + p log2 p + (1-p) log2(1-p) of a binary symmetric channel in
-    bits. As long as no two answers differ, p is taken to be 0; from then on as its mean over all p
-    that explain the answers: few pairs alone would say 0 or 1/2. The mean capacity is taken less
-    what as many answers would show if they were coins: steps that get shorter where nothing is
-    learned would never be long enough again. Chance shows a little more, half of the time; so while
-    probes are widened, coins are taken to show what they do on average, and steps that have got too
-    short may grow.
+    bits. As long as no two answers differ, p is taken to be 0. From then on p is the mean over all
+    flip rates that explain the answers, since few pairs alone would say 0 or 1/2.
+
+    From the mean capacity, the value that as many coin tosses would give is subtracted: steps that
+    get shorter where nothing is learned would never be long enough again. Half of the time, coins
+    show a little more by chance. So while probes are widened, the average over coins is subtracted,
+    and steps that have got too short may grow.
 
     Every hundredth duel is asked again as long as the answers agree, every tenth once they do not,
-    and more in low dimension, where fewer duels move the point. Noise that grows as probes shrink
-    would be found too late if answers at longer ones counted on: so one more is asked again for
-    each power of ten, and the counts fade. While answers differ like coins, the points compared are
-    too close for the oracle: probes widen with each differing pair, and narrow again once answers
-    are better.
+    and more in low dimension, where fewer duels move the point. Noise may grow as probes shrink,
+    and would be found too late if answers at longer probes still counted. So one more duel is asked
+    again for each power of ten, and the counts fade. While answers differ like coins, the points
+    compared are too close for the oracle: probes widen with each differing pair, and narrow again
+    once answers are better.
 
     Attributes
     ----------
@@ -139,7 +140,7 @@ class Noise(NamedTuple):
         return max(0.005, self._beyond_coins(0.0)) if self.differed else 1.0
 
     def _beyond_coins(self, spread: float) -> float:
-        """Information beyond that of as many coins, half of which differ, more or less a spread."""
+        """Information beyond that of as many coins, half of whose pairs differ, ± a spread."""
         most, half = self.asked, self.asked / 2
         more, fewer = min(most, half + spread), max(0.0, half - spread)
         coins = (_means(most, more)[1] + _means(most, fewer)[1]) / 2

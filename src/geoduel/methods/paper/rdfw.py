@@ -13,7 +13,7 @@ from ..._support.check import positive_int
 from ...errors import ArgumentError
 from ...manifolds.base import Manifold
 from ...schedules import as_schedule
-from ..base import default_radius
+from ..base import Method, default_radius
 from .direction import estimate
 
 if TYPE_CHECKING:
@@ -35,11 +35,11 @@ class RDFWState(NamedTuple):
 
 
 @dataclass(frozen=True)
-class RDFW:
+class RDFW(Method):
     """Riemannian dueling Frank-Wolfe.
 
     The averaged direction of M_k duels stands in for the gradient in the linear subproblem over
-    the feasible set; the step along the geodesic to its solution stays in the set, without a
+    the feasible set. The step along the geodesic to its solution stays in the set, without a
     projection.
 
         for k = 0, 1, ..., T-1:

@@ -12,8 +12,8 @@ from ..._numerics.arrays import Array, device, namespace
 from ..._support.check import one_of, positive, positive_int
 from ...errors import ArgumentError
 from ...manifolds.base import Manifold
-from ...schedules import Schedule, as_schedule, cosine, draw_iterate
-from ..base import default_radius, default_step, pick
+from ...schedules import Schedule, as_schedule, cosine, draw_iterate, planned
+from ..base import Method, default_radius, default_step, pick
 from .direction import estimate
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ class RDNGDState(NamedTuple):
 
 
 @dataclass(frozen=True)
-class RDNGD:
+class RDNGD(Method):
     """Riemannian dueling normalized gradient descent.
 
     One duel between the ends of a random short geodesic tells which way is uphill along it; the
@@ -107,9 +107,7 @@ class RDNGD:
         if iterations is None and self.returns == "random":
             raise ArgumentError('returns="random" draws R below T: give iterations= or budget=')
         radius = self.radius or default_radius(manifold, x0)
-        schedule = as_schedule(self.step_size or cosine(default_step(manifold), radius))
-        if iterations:
-            schedule = schedule.bind(iterations)
+        schedule = planned(self.step_size or cosine(default_step(manifold), radius), iterations)
         return replace(self, radius=radius, step_size=schedule, total=iterations), iterations
 
     def start(self, manifold: Manifold, x0: Array, rng: np.random.Generator) -> RDNGDState:

@@ -14,7 +14,7 @@ from ..._support.check import positive_int
 from ...errors import ArgumentError
 from ...manifolds.base import Manifold
 from ...schedules import Schedule, as_schedule, geometric
-from ..base import default_radius, default_step
+from ..base import Method, default_radius, default_step
 from .rdngd import RDNGD, RDNGDState
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ class RRDNGDState(NamedTuple):
 
 
 @dataclass(frozen=True)
-class RRDNGD:
+class RRDNGD(Method):
     """Recurrent RDNGD for geodesically strongly convex objectives.
 
     Phases of RDNGD with a constant step each. A phase halves the bound D_k on the squared distance
@@ -106,7 +106,7 @@ class RRDNGD:
             object.__setattr__(self, "step_size", geometric(self.step_size, math.sqrt(0.5)))
         if self.radius is not None:
             object.__setattr__(self, "radius", as_schedule(self.radius))
-        RDNGD(batch=self.batch)
+        positive_int(self.batch, "batch")
 
     def plan(
         self, manifold: Manifold, x0: Array, *, iterations: int | None, budget: int | None

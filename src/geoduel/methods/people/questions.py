@@ -5,16 +5,16 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..._numerics.arrays import Array, namespace
-from ..._support.check import nonnegative, positive, positive_int
+from ..._support.check import positive
 from ...errors import ArgumentError
 from ...manifolds.base import Manifold
-from ..base import Method
-from ..frame import one_problem, to_numpy
+from ..base import DuelMethod
+from ..frame import to_numpy
 
 if TYPE_CHECKING:
     from ...domains.base import Domain
@@ -23,7 +23,7 @@ __all__ = ["PersonMethod", "QuestionMethod", "best_question", "check_answer", "i
 
 
 @dataclass(frozen=True)
-class QuestionMethod(Method):
+class QuestionMethod(DuelMethod):
     """A method with steps of one question: several may be open, and answers to others count too.
 
     People answer in any order, or not at all. `propose` therefore looks at the questions that are
@@ -31,42 +31,11 @@ class QuestionMethod(Method):
 
     Parameters
     ----------
-    domain : Domain, optional
-        Feasible set, for the questions and the recommendation.
-    x_tol : float, optional
-        Accuracy at which to stop, a geodesic length.
-    parallel : int, optional
-        Most questions open at once, where one program asks several people; by default what
-        `open_at_once` says.
-    min_radius : float
-        Least half-width of a question, a geodesic length.
+    domain, x_tol, parallel, min_radius
+        As in `geoduel.methods.base.DuelMethod`. The domain holds the questions and the
+        recommendation; ``parallel`` is the most questions open at once, where one program asks
+        several people, by default what `open_at_once` says.
     """
-
-    domain: Domain | None = None
-    x_tol: float | None = None
-    parallel: int | None = None
-    min_radius: float = 0.0
-
-    feasible_first: ClassVar[bool] = True
-    """Duels are decided by the domain where it can; see `geoduel.domains.feasible_first`."""
-
-    def __post_init__(self) -> None:
-        if self.x_tol is not None:
-            positive(self.x_tol, "x_tol")
-        if self.parallel is not None:
-            positive_int(self.parallel, "parallel")
-        nonnegative(self.min_radius, "min_radius")
-
-    def plan(
-        self, manifold: Manifold, x0: Array, *, iterations: int | None, budget: int | None
-    ) -> tuple[Any, int | None]:
-        """Settle the length of the run: only its limits do. Refuse several problems at once."""
-        one_problem(manifold, x0, self)
-        return self, iterations
-
-    @abstractmethod
-    def start(self, manifold: Manifold, x0: Array, rng: np.random.Generator) -> Any:
-        """Return the state before the first question."""
 
     def open_at_once(self, manifold: Manifold) -> int | None:
         """How many open questions are useful at once; None for any number."""

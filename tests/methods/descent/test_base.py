@@ -1,0 +1,55 @@
+"""What is recommended, and why a descent method stops."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+
+import geoduel as gd
+from geoduel.errors import ArgumentError
+from geoduel.methods.descent.base import converged, recommend
+from geoduel.methods.frame import Frame
+
+SPHERE = gd.Sphere(3)
+
+
+@pytest.mark.parametrize("kind", [gd.Auto, gd.DuelNewton, gd.DuelCSA, gd.Block])
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("initial_step", 0.0), ("x_tol", -1.0), ("parallel", 0), ("min_radius", -1.0)],
+)
+def test_bad_settings_are_named(kind, name, value):
+    with pytest.raises(ArgumentError, match=name):
+        kind(**{name: value})
+
+
+def test_what_is_recommended_is_in_the_domain():
+    plane, disc = gd.Euclidean(2), gd.Ball(gd.Euclidean(2), np.zeros(2), 1.0)
+    frame = Frame(np.array([1.0, 0.0]), np.eye(2))
+    assert recommend(plane, frame, None, disc) is frame.point
+    assert recommend(plane, frame, np.zeros(2), disc) is frame.point
+    inside = recommend(plane, frame, np.array([-0.5, 0.0]), disc)
+    np.testing.assert_allclose(inside, [0.5, 0.0])
+    np.testing.assert_allclose(recommend(plane, frame, np.array([1.0, 0.0]), disc), [1.0, 0.0])
+
+
+@pytest.mark.parametrize(
+    ("x_tol", "ties", "probe", "reason"),
+    [
+        (None, 1.0, 1.0, None),
+        (None, 0.4, 1e-9, None),
+        (None, 0.5, 1e-9, "resolution"),
+        (0.2, 1.0, 1e-9, "x_tol"),
+        (0.1, 0.0, 1.0, "x_tol"),
+        (0.05, 0.0, 1.0, None),
+    ],
+)
+def test_converged(x_tol, ties, probe, reason):
+    class State(NamedTuple):
+        point: Any
+        uncertainty: float
+
+    state = State(np.array([0.0, 0.0, 1.0]), 0.1)
+    assert converged(SPHERE, state, x_tol, ties, probe) == reason

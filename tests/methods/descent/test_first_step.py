@@ -1,0 +1,106 @@
+"""The first step: its direction from d duels, its length from a few more."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import geoduel as gd
+from geoduel.errors import ArgumentError
+from geoduel.methods.descent.first_step import (
+    Begin,
+    First,
+    begin,
+    directions,
+    first_step,
+    line_search,
+)
+from geoduel.methods.frame import Frame
+
+PLANE = gd.Euclidean(2)
+
+
+def played(questions, f):
+    """What a generator returns when f answers, and how many duels it asked."""
+    answers, asked = None, 0
+    while True:
+        try:
+            x, y = questions.send(answers)
+        except StopIteration as end:
+            return end.value, asked
+        answers = np.sign(np.array([f(a) - f(b) for a, b in zip(x, y, strict=True)]))
+        asked += len(x)
+
+
+@pytest.mark.parametrize("m", [1, 3, 5])
+def test_directions_are_orthonormal(m):
+    e = directions(np.random.default_rng(0), 5, m)
+    assert e.shape == (m, 5)
+    np.testing.assert_allclose(e @ e.T, np.eye(m), atol=1e-14)
+
+
+def test_directions_are_uniform():
+    """E e e' = I/d; the entries of one direction in R³ have variance 4/45."""
+    rng, n = np.random.default_rng(1), 4000
+    e = np.array([directions(rng, 3, 1)[0] for _ in range(n)])
+    np.testing.assert_allclose(e.T @ e / n, np.eye(3) / 3, atol=5 * np.sqrt(4 / 45 / n))
+
+
+def test_the_state_before_says_nothing_yet():
+    state = begin(PLANE, np.ones(2), None)
+    assert state.length == PLANE.typical_dist / 5
+    assert state.point is state.best
+    assert (state.stop, state.noise, state.uncertainty) == (None, None, None)
+    assert begin(PLANE, np.ones(2), 3.0, frame=False).frame.rotation is None
+    with pytest.raises(ArgumentError, match="initial_step"):
+        begin(PLANE, np.ones(2), 0.0)
+
+
+@pytest.mark.parametrize("factor", [1e-3, 1.0, 1e3])
+def test_a_line_search_costs_the_logarithm_of_its_error(factor):
+    """From t to the least of |t - 1|, within a factor of two; refined, of √2 and a little."""
+    frame, h = Frame(np.zeros(2), np.eye(2)), np.array([1.0, 0.0])
+
+    def f(x):
+        return abs(x[0] - 1)
+
+    t, asked = played(line_search(PLANE, frame, h, factor), f)
+    assert 0.5 <= t <= 2
+    assert asked <= abs(np.log2(factor)) + 3
+    finer, _ = played(line_search(PLANE, frame, h, factor, refine=True), f)
+    assert f([finer]) <= f([t])
+
+
+def test_the_first_step_goes_down():
+    goal = np.array([3.0, -4.0])
+
+    def f(x):
+        return float(np.sum((x - goal) ** 2))
+
+    state = begin(PLANE, np.zeros(2), 0.01)
+    first, asked = played(first_step(PLANE, state, np.random.default_rng(0)), f)
+    assert isinstance(first, First)
+    np.testing.assert_allclose(first.frame.point, first.step)
+    assert first.length == pytest.approx(np.linalg.norm(first.step))
+    assert f(first.frame.point) < 0.5 * f(np.zeros(2))
+    assert asked <= 2 + 12
+    # Each answer says on which side of the start f is lower.
+    np.testing.assert_array_equal(first.answers, np.sign(first.directions @ -goal))
+
+
+def test_a_domain_is_not_left():
+    disc = gd.Ball(PLANE, np.zeros(2), 1.0)
+    first, _ = played(
+        first_step(PLANE, begin(PLANE, np.zeros(2), 0.5), np.random.default_rng(0), disc),
+        lambda x: float(np.sum((x - 5) ** 2)),
+    )
+    assert np.linalg.norm(first.frame.point) == pytest.approx(1.0)
+    np.testing.assert_allclose(first.frame.point, first.step)
+
+
+def test_ties_alone_ask_again_four_times_as_far():
+    state = begin(gd.Sphere(3), np.array([0.0, 0.0, 1.0]), 0.1)
+    for length in (0.4, 1.6, np.pi, np.pi):  # no farther than half around
+        state, _ = played(first_step(gd.Sphere(3), state, np.random.default_rng(0)), lambda x: 0.0)
+        assert isinstance(state, Begin)
+        assert state.length == pytest.approx(length)

@@ -1,0 +1,76 @@
+"""Methods by name, and the start of a run."""
+
+import numpy as np
+import pytest
+
+import geoduel as gd
+from geoduel.errors import ArgumentError, NotOnManifoldError
+from geoduel.methods.named import METHODS, named, start_point
+
+DISC = gd.Ball(gd.Euclidean(2), np.zeros(2), 1.0)
+
+
+def rng():
+    return np.random.default_rng(0)
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_a_name_gives_a_method_on_its_domain(name):
+    method = named(name, DISC)
+    assert type(method) is METHODS[name]
+    assert method.domain is DISC
+
+
+def test_an_instance_stays_itself_without_a_domain():
+    method = gd.RDNGD(batch=3)
+    assert named(method) is method
+    on_disc = named(method, DISC)
+    assert (on_disc.batch, on_disc.domain) == (3, DISC)
+
+
+@pytest.mark.parametrize(
+    ("method", "options", "words"),
+    [
+        ("newton", {}, "method must be one of 'auto', .* got 'newton'"),
+        ("rdngd", {"batches": 2}, "method 'rdngd' has no option 'batches'; it takes step_size"),
+        ("rdngd", {"total": 2}, "no option 'total'"),
+        ("rdngd", {"batch": 0}, "batch must be an integer >= 1"),
+        (gd.RDNGD(), {"batch": 2}, r"options \['batch'\] go with a method given by name"),
+        (gd.RDNGD, {}, r"an instance such as RDNGD\(\), got the class RDNGD"),
+        (None, {}, "a name or a method that inherits from geoduel.Method, got None"),
+    ],
+)
+def test_what_is_wrong_is_named(method, options, words):
+    with pytest.raises(ArgumentError, match=words):
+        named(method, options=options)
+
+
+def test_a_random_start_is_in_the_domain():
+    x = start_point(gd.Euclidean(2), None, gd.Ball(gd.Euclidean(2), np.full(2, 9.0), 0.1), rng())
+    np.testing.assert_allclose(np.linalg.norm(x - 9), 0.1)
+
+
+def test_rounding_is_corrected_in_a_copy():
+    x0 = np.array([0.6, 0.8]) * (1 + 1e-10)
+    x = start_point(gd.Sphere(2), x0, None, rng())
+    assert abs(np.linalg.norm(x) - 1) < 1e-15
+    assert x0[0] != 0.6
+
+
+def test_a_start_may_require_gradients():
+    torch = pytest.importorskip("torch")
+    x0 = torch.tensor([1.0, 0.0], requires_grad=True)
+    assert not start_point(gd.Sphere(2), x0, None, rng()).requires_grad
+
+
+@pytest.mark.parametrize(
+    ("manifold", "x0", "domain", "error", "words"),
+    [
+        (gd.Sphere(2), np.ones(2), None, NotOnManifoldError, "x0 is not on"),
+        (gd.Euclidean(2), np.full(2, 2.0), DISC, ArgumentError, "x0 is not in the domain"),
+        (gd.Euclidean(3), None, DISC, ArgumentError, r"points of shape \(2,\); expected \(3,\)"),
+    ],
+)
+def test_a_wrong_start_is_named(manifold, x0, domain, error, words):
+    with pytest.raises(error, match=words):
+        start_point(manifold, x0, domain, rng())
