@@ -11,6 +11,7 @@ from scipy.linalg import expm, expm_frechet, logm, solve_triangular
 from geoduel._numerics import arrays as _arrays
 from geoduel._numerics import linalg as _linalg
 from geoduel._numerics.arrays import combine, combine_both, in_blocks
+from geoduel._numerics.gradients import attach
 from geoduel._numerics.linalg import (
     Polynomials,
     eigh,
@@ -25,7 +26,6 @@ from geoduel._numerics.linalg import (
 )
 from geoduel._numerics.symmetric import (
     ExpLog,
-    attach,
     exp_difference,
     exponential,
     exponentials,

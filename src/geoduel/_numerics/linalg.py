@@ -17,6 +17,7 @@ import numpy as np
 
 from ..errors import NotOnManifoldError
 from .arrays import Array, device, eps, expand, in_blocks, namespace
+from .gradients import detached
 
 __all__ = [
     "Polynomials",
@@ -35,10 +36,8 @@ __all__ = [
     "matmul",
     "plus_product",
     "positive",
-    "stop",
     "svd",
     "svdvals",
-    "tracked",
 ]
 
 
@@ -68,19 +67,6 @@ def _routines(dtype: Any) -> _Lapack | None:
     gemm: Any = get_blas_funcs("gemm", dtype=dtype)
     eigh = "heevd" if np.dtype(dtype).kind == "c" else "syevd"
     return _Lapack(gemm, *get_lapack_funcs(("potrf", "trtri", eigh, "gesdd"), dtype=dtype))
-
-
-def tracked(*arrays: Array) -> bool:
-    """Whether torch records what is done to any of the arrays, to differentiate it."""
-    for a in arrays:  # noqa: SIM110  (`any` of a generator takes three times as long)
-        if getattr(a, "requires_grad", False):
-            return True
-    return False
-
-
-def stop(a: Array) -> Array:
-    """The numbers of an array without their gradient."""
-    return a.detach() if tracked(a) else a
 
 
 def matmul(a: Array, b: Array, out: np.ndarray | None = None) -> Array:
@@ -552,7 +538,7 @@ def positive(a: Array, name: str) -> Array:
 
 def _repaired(a: Array, name: str) -> Array:
     xp = namespace(a)
-    values, vectors = eigh(stop(a))
+    values, vectors = eigh(detached(a))
     rounding = 4 * a.shape[-1] * eps(a) * values[..., -1:]
     if bool(xp.any((values[..., -1] <= 0) | (values[..., 0] <= -rounding[..., 0]))):
         raise NotOnManifoldError(

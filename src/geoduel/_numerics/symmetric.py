@@ -21,11 +21,11 @@ from typing import Any
 import numpy as np
 
 from .arrays import Array, device, dot, eps, expand, namespace
-from .linalg import congruence, eigh, eigh_positive, expm1, expm1_pair, matmul, stop, tracked
+from .gradients import attach, detached, tracked
+from .linalg import congruence, eigh, eigh_positive, expm1, expm1_pair, matmul
 
 __all__ = [
     "ExpLog",
-    "attach",
     "exp_difference",
     "exp_differences",
     "exponential",
@@ -80,56 +80,6 @@ def _layout(n: int, xp: Any, dtype: Any, where: Any) -> tuple[Array, Array, Arra
 
 
 # -- derivatives -----------------------------------------------------------------------------------
-
-
-def attach(
-    value: Array, inputs: tuple[Array, ...], adjoint: Callable[[Array], tuple[Array, ...]]
-) -> Array:
-    """Give ``value`` its derivative where torch asks for gradients; otherwise return it as it is.
-
-    Parameters
-    ----------
-    value : array
-        Computed from the numbers of ``inputs`` alone (`stop`).
-    inputs : tuple of arrays
-        What the value depends on.
-    adjoint : callable
-        Maps the gradient with respect to the value to those with respect to the inputs. It is not
-        differentiated itself: second derivatives raise `NotImplementedError`.
-    """
-    return _attached().apply(value, adjoint, *inputs) if tracked(*inputs) else value
-
-
-@cache
-def _attached() -> Any:
-    import torch
-
-    class Attached(torch.autograd.Function):
-        @staticmethod
-        def forward(ctx: Any, value: Any, adjoint: Any, *inputs: Any) -> Any:
-            ctx.adjoint = adjoint
-            ctx.save_for_backward(*inputs)
-            return value.view_as(value)
-
-        @staticmethod
-        def backward(ctx: Any, *grad_outputs: Any) -> Any:
-            inputs = ctx.saved_tensors
-            grads = zip(ctx.adjoint(*map(stop, grad_outputs)), inputs, strict=True)
-            fit = (g.sum_to_size(a.shape) for g, a in grads)
-            return None, None, *(Final.apply(g, *grad_outputs, *inputs) for g in fit)
-
-    class Final(torch.autograd.Function):
-        """A gradient that depends on inputs in a way not worked out: refused rather than wrong."""
-
-        @staticmethod
-        def forward(ctx: Any, value: Any, *inputs: Any) -> Any:
-            return value.view_as(value)
-
-        @staticmethod
-        def backward(ctx: Any, *grad_outputs: Any) -> Any:
-            raise NotImplementedError("second derivatives of this function are not implemented")
-
-    return Attached
 
 
 def hadamard(vectors: Array, weights: Array, v: Array) -> Array:
@@ -195,7 +145,7 @@ class ExpLog:
     @classmethod
     def of_point(cls, x: Array) -> ExpLog:
         """From a positive definite matrix X; raises `NotOnManifoldError` if it is not one."""
-        values, vectors = eigh_positive(stop(x))
+        values, vectors = eigh_positive(detached(x))
         values = namespace(x).log(values)
         log = attach(
             spectral(vectors, values),
@@ -207,7 +157,7 @@ class ExpLog:
     @classmethod
     def of_log(cls, s: Array) -> ExpLog:
         """From a symmetric matrix S."""
-        return cls(s, *eigh(stop(s)))
+        return cls(s, *eigh(detached(s)))
 
     def point(self) -> Array:
         """X = e^S."""
@@ -217,17 +167,17 @@ class ExpLog:
     def dexp(self, h: Array) -> Array:
         """Derivative of exp at S in the direction h, a tangent vector at X."""
         q, weights = self.vectors, exp_differences(self.values)
-        value = hadamard(q, weights, stop(h))
+        value = hadamard(q, weights, detached(h))
         return attach(
             value,
             (self.log, h),
-            lambda g: (self._second(stop(h), sym(g)), hadamard(q, weights, g)),
+            lambda g: (self._second(detached(h), sym(g)), hadamard(q, weights, g)),
         )
 
     def dlog(self, v: Array) -> Array:
         """Derivative of log at X in the direction v; undoes `dexp`."""
         q, weights = self.vectors, 1 / exp_differences(self.values)
-        value = hadamard(q, weights, stop(v))
+        value = hadamard(q, weights, detached(v))
 
         def adjoint(g: Array) -> tuple[Array, Array]:
             back = hadamard(q, weights, g)
@@ -361,14 +311,14 @@ class _Flow:
                 return True, expm1(self.w if t == 1.0 else t * self.w, size, 1)
         elif (size := _peak(t) * self.size) <= _SMALL:
             return True, expm1(expand(t, 2) * self.w, size, 1)
-        values, vectors = self.spectrum = self.spectrum or eigh(stop(self.w))
+        values, vectors = self.spectrum = self.spectrum or eigh(detached(self.w))
         if values.ndim == 1 and isinstance(t, float):
             a = t * values
             near = bool(max(-a[0], a[-1], a[0], -a[-1]) <= 1)
             xp = namespace(a)
             e = xp.expm1(a) if near else xp.exp(a)
         else:
-            a = expand(stop(t), 1) * values
+            a = expand(detached(t), 1) * values
             near, e = _small_or_whole(a)
         value = matmul(vectors * e[..., None, :], vectors.mT)
         if not tracked(self.w):
@@ -390,7 +340,7 @@ def norm(w: Array) -> float:
     if type(w) is np.ndarray and w.ndim == 2:
         flat = w.ravel()
         return math.sqrt(flat.dot(flat))
-    flat = namespace(w).reshape(stop(w), (*w.shape[:-2], w.shape[-1] ** 2))
+    flat = namespace(w).reshape(detached(w), (*w.shape[:-2], w.shape[-1] ** 2))
     return math.sqrt(_peak(dot(flat, flat)))
 
 
@@ -398,7 +348,7 @@ def _peak(a: Array) -> float:
     """The largest size of a number in an array, 0 of none."""
     if isinstance(a, float | int):
         return abs(a)
-    return float(namespace(a).max(abs(stop(a)))) if math.prod(a.shape) else 0.0
+    return float(namespace(a).max(abs(detached(a)))) if math.prod(a.shape) else 0.0
 
 
 def _small_or_whole(a: Array) -> tuple[Array, Array]:

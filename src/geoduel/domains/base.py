@@ -8,7 +8,7 @@ from abc import ABC, abstractmethod
 import numpy as np
 
 from .._numerics.arrays import Array, device, eps, namespace
-from .._numerics.linalg import stop
+from .._numerics.gradients import detached
 from ..errors import ArgumentError
 from ..manifolds.base import Manifold
 
@@ -84,7 +84,7 @@ def in_kind(a: Array, x: Array) -> Array:
     """``a`` in the namespace, dtype and on the device of ``x``."""
     if type(a) is type(x) and a.dtype == x.dtype and device(a) == device(x):
         return a
-    return namespace(x).asarray(stop(a), dtype=x.dtype, device=device(x))
+    return namespace(x).asarray(detached(a), dtype=x.dtype, device=device(x))
 
 
 def number_of(a: Array) -> Array:

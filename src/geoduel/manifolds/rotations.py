@@ -21,7 +21,8 @@ from .._numerics.arrays import (
     normal,
     safe_sqrt,
 )
-from .._numerics.linalg import eigh, expm1, identity, matmul, stop, svd, svdvals
+from .._numerics.gradients import detached
+from .._numerics.linalg import eigh, expm1, identity, matmul, svd, svdvals
 from .._support.check import positive_int
 from ..errors import ArgumentError, NotOnManifoldError
 from ._frames import flat, frobenius, largest, renew
@@ -368,7 +369,7 @@ def _logarithm(g: Array) -> tuple[Array, Array]:
     spectrum, so no eigenspace is cut.
     """
     xp = namespace(g)
-    r = stop(g)
+    r = detached(g)
     versine, q = eigh(0.5 * (r + r.mT))
     cos = 1 + versine
     far = cos < _widest_gap(cos, -0.6, 0.0)[..., None]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from .._numerics.arrays import Array, namespace
-from .._numerics.linalg import stop
+from .._numerics.gradients import detached
 from .._support.check import one_of
 from ..errors import ArgumentError
 from ..manifolds.base import Manifold
@@ -74,7 +74,7 @@ def start_point(
         x0 = manifold.random_point(rng)
         return x0 if domain is None else domain.project(x0)
     manifold.check_point(x0, "x0")
-    x0 = manifold.to_manifold(stop(x0))
+    x0 = manifold.to_manifold(detached(x0))
     if domain is not None and not bool(namespace(x0).all(domain.contains(x0))):
         raise ArgumentError(f"x0 is not in the domain {domain}; domain.project(x0) is")
     return x0

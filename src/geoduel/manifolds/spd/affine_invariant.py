@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable
 
 from ..._numerics.arrays import Array, dot, namespace, safe_sqrt
+from ..._numerics.gradients import attach, detached, tracked
 from ..._numerics.linalg import (
     cholesky,
     congruence,
@@ -15,12 +16,9 @@ from ..._numerics.linalg import (
     identity,
     lanes,
     matmul,
-    stop,
     svd,
-    tracked,
 )
 from ..._numerics.symmetric import (
-    attach,
     exp_differences,
     exponential,
     exponentials,
@@ -148,7 +146,7 @@ def _log_spectrum(
     sign. The singular values of L⁻¹ M, Y = M Mᵀ, are their roots and keep twice the digits.
     """
     xp = namespace(e)
-    values, q = eigh(stop(e)) if vectors else (eigvalsh(stop(e)), None)
+    values, q = eigh(detached(e)) if vectors else (eigvalsh(detached(e)), None)
     if values.ndim == 1:
         least, most = float(values[0]), float(values[-1])
         if max(-least, most) <= _WIDE * (1 + least):
@@ -178,14 +176,14 @@ def _log_singular_values(low: Array, inverse: Array, y: Array) -> Array:
 
 def _relative(low: Array, inverse: Array, y: Array) -> Array:
     """L⁻¹ M with Y = M Mᵀ; exactly I for Y = X."""
-    low = stop(low)
-    return identity(low) + stop(inverse) @ (cholesky(stop(y)) - low)
+    low = detached(low)
+    return identity(low) + detached(inverse) @ (cholesky(detached(y)) - low)
 
 
 def _is_steep(low: Array) -> bool:
     """Whether a matrix of the stack has a condition number of 1e3 or more, by its factor."""
     xp = namespace(low)
-    pivots = stop(xp.linalg.diagonal(low))
+    pivots = detached(xp.linalg.diagonal(low))
     return bool(xp.any(xp.max(pivots, axis=-1) > 30 * xp.min(pivots, axis=-1)))
 
 

@@ -12,6 +12,7 @@ from typing import TypeAlias
 import numpy as np
 
 from ..._numerics.arrays import Array, dot, namespace, safe_sqrt
+from ..._numerics.gradients import tracked
 from ..._numerics.linalg import (
     Polynomials,
     congruence,
@@ -21,7 +22,6 @@ from ..._numerics.linalg import (
     factor,
     identity,
     matmul,
-    tracked,
 )
 from ..._numerics.symmetric import norm, spectral, sym
 from ...errors import NotOnManifoldError

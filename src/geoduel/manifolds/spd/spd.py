@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from ..._numerics.arrays import Array, in_blocks, namespace, normal
-from ..._numerics.linalg import eigvalsh, positive, stop
+from ..._numerics.gradients import detached
+from ..._numerics.linalg import eigvalsh, positive
 from ..._numerics.symmetric import ExpLog, sym, unpack
 from ..._support.check import one_of, positive_int
 from ...errors import NotOnManifoldError
@@ -201,7 +202,7 @@ class SPD(Manifold):
 
     def check_point(self, x: Array, name: str = "x") -> None:
         super().check_point(x, name)
-        least = float(namespace(x).min(eigvalsh(stop(x))))
+        least = float(namespace(x).min(eigvalsh(detached(x))))
         if not least > 0:
             raise NotOnManifoldError(
                 f"{name} is not on {self}: its smallest eigenvalue is {least:.6g}, expected > 0"
