@@ -14,24 +14,22 @@ Source: Bhatia, Matrix Analysis (1997), section V.3; Higham, Functions of Matric
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import cache
 from typing import Any
 
 import numpy as np
 
-from .arrays import Array, device, dot, eps, expand, namespace
+from .arrays import Array, device, eps, expand, namespace
 from .gradients import attach, detached, tracked
-from .linalg import congruence, eigh, eigh_positive, expm1, expm1_pair, matmul
+from .linalg import congruence, eigh, eigh_positive, matmul
 
 __all__ = [
     "ExpLog",
     "exp_difference",
     "exp_differences",
     "exponential",
-    "exponentials",
     "hadamard",
-    "norm",
     "pack",
     "spectral",
     "sym",
@@ -222,137 +220,29 @@ def exponential(
     product : array of shape (..., n, n)
         ``left right``, known to the last bit.
     spectrum : tuple of arrays, optional
-        Eigenvalues, in order, and eigenvectors of W, where they are known.
+        Eigenvalues and eigenvectors of W, where they are known.
     """
-    flow = None
+    xp = namespace(w)
+    values, vectors = spectrum or eigh(detached(w))
+    size = xp.maximum(abs(values[..., 0]), abs(values[..., -1]))
+    start = matmul(left, vectors)
+    end = start if right is None else matmul(right.mT, vectors)
 
     def at(t: float | Array) -> Array:
-        nonlocal flow
-        if right is None and isinstance(t, float) and _plain(w):
-            return _of_one(t * w, left, product, pair=False)[0]
-        flow = flow or _Flow(w, spectrum)
-        return _sandwich(*flow(t), left, product, right)
+        numbers = detached(t)
+        a = expand(numbers, 1) * values
+        near = (abs(numbers) * size <= 1)[..., None]
+        e = xp.where(near, xp.expm1(a), xp.exp(a))
+        if tracked(w, t):
+            tw = expand(t, 2) * w
+            middle = attach(
+                spectral(vectors, e), (tw,), lambda g: (hadamard(vectors, exp_differences(a), g),)
+            )
+            moved = left @ middle @ (left.mT if right is None else right)
+        else:
+            moved = matmul(start * e[..., None, :], end.mT)
+        if right is None:
+            moved = sym(moved)
+        return near[..., None] * product + moved
 
     return at
-
-
-def exponentials(w: Array, left: Array, product: Array, pair: bool) -> Sequence[Array]:
-    """``left e^W leftᵀ``, and for a pair ``left e^-W leftᵀ``, as `exponential` has them."""
-    if _plain(w):
-        return _of_one(w, left, product, pair)
-    flow = _Flow(w)
-    if not pair:
-        ends = [flow(1.0)]
-    elif flow.size <= _SMALL:
-        ends = [(True, e) for e in expm1_pair(w, flow.size)]
-    else:
-        ends = [flow(1.0), flow(-1.0)]
-    return [_sandwich(*end, left, product) for end in ends]
-
-
-def _plain(w: Array) -> bool:
-    return type(w) is np.ndarray and w.ndim == 2
-
-
-def _of_one(w: np.ndarray, left: np.ndarray, product: np.ndarray, pair: bool) -> list[np.ndarray]:
-    """`exponentials` of single matrices.
-
-    But for short steps they are R Rᵀ with R = left e^{±W/2}, which BLAS makes symmetric.
-    """
-    size = norm(w)
-    short = size <= _SHORT
-    if len(w) <= _TINY or not size <= _SMALL:
-        values, vectors = eigh(w)
-        left = left.dot(vectors)
-        if short:
-            changes = [np.expm1(values), np.expm1(-values)] if pair else [np.expm1(values)]
-            return [product + sym((left * e).dot(left.T)) for e in changes]
-        e = np.exp(0.5 * values)
-        roots = [left * e, left / e] if pair else [left * e]
-        return [r.dot(r.T) for r in roots]
-    if not short:
-        size *= 0.5
-    changes = expm1_pair(w, size, not short) if pair else [expm1(w, size, 1, not short)]
-    if short:
-        return [product + sym(congruence(left, e)) for e in changes]
-    right = left.T  # in memory as NumPy has it, where the factor is as LAPACK has it
-    roots = [right + e.dot(right) for e in changes]
-    return [r.T.dot(r) for r in roots]
-
-
-def _sandwich(
-    near: Array | bool, e: Array, left: Array, product: Array, right: Array | None = None
-) -> Array:
-    moved = matmul(matmul(left, e), left.mT if right is None else right)
-    if right is None:
-        moved = sym(moved)
-    if isinstance(near, bool):
-        return product + moved if near else moved
-    return near * product + moved
-
-
-class _Flow:
-    """``t -> e^{tW} - I`` for symmetric W, which is e^{tW} itself where that is far from I.
-
-    Returned is whether I was taken off, one number for all or one for each matrix, and the rest.
-
-    Small tW take matrix products alone: for stacks several times quicker than a diagonalisation,
-    and differentiable as they are.
-    """
-
-    def __init__(self, w: Array, spectrum: tuple[Array, Array] | None = None) -> None:
-        self.w, self.spectrum = w, spectrum
-        self.size = math.inf if spectrum else norm(w)
-
-    def __call__(self, t: float | Array) -> tuple[Array | bool, Array]:
-        if isinstance(t, float):
-            size = abs(t) * self.size
-            if size <= _SMALL:
-                return True, expm1(self.w if t == 1.0 else t * self.w, size, 1)
-        elif (size := _peak(t) * self.size) <= _SMALL:
-            return True, expm1(expand(t, 2) * self.w, size, 1)
-        values, vectors = self.spectrum = self.spectrum or eigh(detached(self.w))
-        if values.ndim == 1 and isinstance(t, float):
-            a = t * values
-            near = bool(max(-a[0], a[-1], a[0], -a[-1]) <= 1)
-            xp = namespace(a)
-            e = xp.expm1(a) if near else xp.exp(a)
-        else:
-            a = expand(detached(t), 1) * values
-            near, e = _small_or_whole(a)
-        value = matmul(vectors * e[..., None, :], vectors.mT)
-        if not tracked(self.w):
-            return near, value
-        return near, attach(
-            value,
-            (expand(t, 2) * self.w,),
-            lambda g: (hadamard(vectors, exp_differences(a), g),),
-        )
-
-
-_SMALL = 2.0  # norm up to which I + (e^{tW} - I) loses little
-_SHORT = 0.25  # norm from which on I + (e^{tW} - I) has no digits more than e^{tW}, but for two
-_TINY = 5  # size of single matrices that are diagonalised in less time than the powers take
-
-
-def norm(w: Array) -> float:
-    """The largest Frobenius norm in a stack."""
-    if type(w) is np.ndarray and w.ndim == 2:
-        flat = w.ravel()
-        return math.sqrt(flat.dot(flat))
-    flat = namespace(w).reshape(detached(w), (*w.shape[:-2], w.shape[-1] ** 2))
-    return math.sqrt(_peak(dot(flat, flat)))
-
-
-def _peak(a: Array) -> float:
-    """The largest size of a number in an array, 0 of none."""
-    if isinstance(a, float | int):
-        return abs(a)
-    return float(namespace(a).max(abs(detached(a)))) if math.prod(a.shape) else 0.0
-
-
-def _small_or_whole(a: Array) -> tuple[Array, Array]:
-    """1 and e^a - 1 for rows of numbers in [-1, 1], else 0 and e^a."""
-    xp = namespace(a)
-    near = xp.max(abs(a), axis=-1, keepdims=True) <= 1
-    return xp.astype(near, a.dtype)[..., None], xp.where(near, xp.expm1(a), xp.exp(a))

@@ -14,14 +14,12 @@ from ..._numerics.linalg import (
     eigvalsh,
     factor,
     identity,
-    lanes,
     matmul,
     svd,
 )
 from ..._numerics.symmetric import (
     exp_differences,
     exponential,
-    exponentials,
     hadamard,
     pack,
     spectral,
@@ -69,16 +67,7 @@ class AffineInvariant(Metric):
 
     def geodesic(self, x: Array, v: Array) -> Callable[[float | Array], Array]:
         low, inverse = factor(x)
-        return exponential(congruence(inverse, v), low, lanes(x))
-
-    def exp(self, x: Array, v: Array) -> Array:
-        low, inverse = factor(x)
-        return exponentials(congruence(inverse, v), low, lanes(x), pair=False)[0]
-
-    def exp_pair(self, x: Array, v: Array) -> tuple[Array, Array]:
-        low, inverse = factor(x)
-        ahead, behind = exponentials(congruence(inverse, v), low, lanes(x), pair=True)
-        return ahead, behind
+        return exponential(congruence(inverse, v), low, x)
 
     def log(self, x: Array, y: Array) -> Array:
         low, inverse = factor(x)

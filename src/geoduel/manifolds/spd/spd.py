@@ -137,12 +137,6 @@ class SPD(Manifold):
     def geodesic(self, x: Array, v: Array) -> Callable[[float | Array], Array]:
         return self._metric.geodesic(x, v)
 
-    def exp(self, x: Array, v: Array) -> Array:
-        return in_blocks(self._metric.exp, 2, x, v)
-
-    def exp_pair(self, x: Array, v: Array) -> tuple[Array, Array]:
-        return in_blocks(self._metric.exp_pair, 2, x, v)
-
     @property
     def complete(self) -> bool:
         return not isinstance(self._metric, BuresWasserstein)
