@@ -168,16 +168,6 @@ class Stiefel(FrameManifold):
 
         return point
 
-    def exp_pair(self, x: Array, v: Array) -> tuple[Array, Array]:
-        if self._twin:
-            return self._twin.exp_pair(x, v)
-        # One stack of two: for small matrices the number of calls is what costs.
-        xp = namespace(x, v)
-        lead = max(x.ndim, v.ndim) - 2
-        sign = xp.asarray([1.0, -1.0], dtype=x.dtype, device=x.device)
-        both = self.geodesic(x, v)(expand(sign, lead))
-        return both[0, ...], both[1, ...]
-
     def log(self, x: Array, y: Array) -> Array:
         if self.p < self.n:
             return self._twin.log(x, y) if self._twin else self._logarithm(x, y, unique=True)
