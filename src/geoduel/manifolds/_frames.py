@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from .._numerics.arrays import Array, dot, eps, in_blocks, namespace, normal, safe_sqrt
+from .._numerics.arrays import Array, dot, eps, namespace, normal, safe_sqrt
 from .._numerics.linalg import Polynomials, expm1, halvings, identity, matmul, plus_product, svd
 from ..errors import NotOnManifoldError
 from .base import Manifold
@@ -40,9 +40,6 @@ class FrameManifold(Manifold):
 
     n: int
     p: int
-
-    def exp(self, x: Array, v: Array) -> Array:
-        return in_blocks(lambda x, v: self.geodesic(x, v)(1.0), 2, x, v)
 
     def to_manifold(self, a: Array) -> Array:
         """Orthonormal basis of the column space that is nearest to ``a``, its polar factor.

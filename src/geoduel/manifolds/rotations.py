@@ -16,7 +16,6 @@ from .._numerics.arrays import (
     device,
     eps,
     expand,
-    in_blocks,
     namespace,
     normal,
     safe_sqrt,
@@ -150,14 +149,6 @@ class Rotations(Manifold):
 
     def from_coords(self, x: Array, c: Array) -> Array:
         return matmul(x, _skew(c, self.n))
-
-    def unit_tangent(
-        self, rng: np.random.Generator, x: Array, batch: tuple[int, ...] = ()
-    ) -> Array:
-        if batch or x.ndim == 2:
-            return super().unit_tangent(rng, x, batch)
-        # The same numbers in the same order, part by part.
-        return in_blocks(lambda x: super(Rotations, self).unit_tangent(rng, x), 2, x)
 
     def to_tangent(self, x: Array, a: Array) -> Array:
         return matmul(x, self._omega(x, a))

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from ..._numerics.arrays import Array, in_blocks, namespace, normal
+from ..._numerics.arrays import Array, namespace, normal
 from ..._numerics.gradients import detached
 from ..._numerics.linalg import eigvalsh, positive
 from ..._numerics.symmetric import ExpLog, sym, unpack
@@ -116,7 +116,7 @@ class SPD(Manifold):
         return self._metric.inner(x, u, v)
 
     def dist(self, x: Array, y: Array) -> Array:
-        return in_blocks(self._metric.dist, 2, x, y)
+        return self._metric.dist(x, y)
 
     def dist_from(self, x: Array) -> Callable[[Array], Array]:
         """Return ``y -> dist(x, y)``, with the work on ``x`` done once.
@@ -147,10 +147,10 @@ class SPD(Manifold):
         return super().extent(x, v)
 
     def log(self, x: Array, y: Array) -> Array:
-        return in_blocks(self._metric.log, 2, x, y)
+        return self._metric.log(x, y)
 
     def transport(self, x: Array, y: Array, v: Array) -> Array:
-        return in_blocks(self._metric.transport, 2, x, y, v)
+        return self._metric.transport(x, y, v)
 
     def transport_along(self, x: Array, v: Array, w: Array) -> Array:
         return self._metric.transport_along(x, v, w)
