@@ -12,6 +12,7 @@ import numpy as np
 
 from .._numerics.arrays import (
     Array,
+    at_zero,
     cos_sinc,
     device,
     eps,
@@ -20,8 +21,9 @@ from .._numerics.arrays import (
     normal,
     safe_sqrt,
 )
+from .._numerics.exponential import expm1
 from .._numerics.gradients import detached
-from .._numerics.linalg import eigh, expm1, identity, matmul, svd, svdvals
+from .._numerics.linalg import eigh, identity, matmul, svd, svdvals
 from .._support.check import positive_int
 from ..errors import ArgumentError, NotOnManifoldError
 from ._frames import flat, frobenius, largest, renew
@@ -104,26 +106,13 @@ class Rotations(Manifold):
         return safe_sqrt(0.5 * xp.vecdot(theta, theta))
 
     def geodesic(self, x: Array, v: Array) -> Callable[[float | Array], Array]:
-        parts = self._flow(x, v)
-
-        def point(t: float | Array) -> Array:
-            base, fresh, turn = parts(t)
-            return base + matmul(fresh, turn)
-
-        return point
-
-    def exp(self, x: Array, v: Array) -> Array:
-        if _is_single(x) and _is_single(v):
-            base, turn = _turn_of_one(x, v)
-            return base + base.dot(turn)
-        return self.geodesic(x, v)(1.0)
+        base, fresh, turn = self._flow(x, v)
+        return lambda t: base(t) + matmul(fresh, turn(t))
 
     def exp_pair(self, x: Array, v: Array) -> tuple[Array, Array]:
-        if _is_single(x) and _is_single(v):
-            base, turn = _turn_of_one(x, v)
-            return base + base.dot(turn), base + base.dot(turn.T)  # e^{-Ω} is (e^Ω)ᵀ
-        base, fresh, turn = self._flow(x, v)(1.0)
-        return base + matmul(fresh, turn), base + matmul(fresh, turn.mT)
+        base, fresh, turn = self._flow(x, v)
+        start, e = base(1.0), turn(1.0)
+        return start + matmul(fresh, e), start + matmul(fresh, e.mT)  # e^{-Ω} is (e^Ω)ᵀ
 
     def log(self, x: Array, y: Array) -> Array:
         g = matmul(x.mT, y - x)  # R - I of the rotation R = XᵀY; exactly zero for equal points
@@ -138,7 +127,8 @@ class Rotations(Manifold):
         return self._mark_cut_locus(bad, matmul(x, omega), x, y)
 
     def transport_along(self, x: Array, v: Array, w: Array) -> Array:
-        half = _exponential(self._omega(x, v))[1](0.5)  # e^{Ω/2} - I
+        omega = self._omega(x, v)
+        half = _exponential(omega, 0.5 * frobenius(omega, omega))(0.5)  # e^{Ω/2} - I
         moved = self._omega(x, w)
         moved = moved + matmul(half, moved)
         return matmul(x, moved + matmul(moved, half))
@@ -237,14 +227,15 @@ class Rotations(Manifold):
         a = matmul(x.mT, v)
         return 0.5 * (a - a.mT)
 
-    def _flow(self, x: Array, v: Array) -> Callable[[float | Array], tuple[Array, ...]]:
-        """Base point, the same freed of rounding drift, and e^{tΩ} - I.
+    def _flow(self, x: Array, v: Array) -> tuple[Any, Array, Any]:
+        """Functions of t: the base point and e^{tΩ} - I; between them x freed of rounding drift.
 
-        One Newton-Schulz step ends the drift. Only exp(x, 0) is made of the very bits of x.
+        One Newton-Schulz step ends the drift. The base point is x itself at a standstill.
         """
-        size, turn = _exponential(self._omega(x, v))
-        fresh = renew(x)
-        return lambda t: (_choose(expand(t * size == 0, 2), x, fresh), fresh, turn(t))
+        omega, fresh = self._omega(x, v), renew(x)
+        size2 = 0.5 * frobenius(omega, omega)
+        turn = _exponential(omega, size2)
+        return lambda t: at_zero(expand(t * t * size2, 2), x, fresh), fresh, turn
 
     def _need_plane(self, name: str) -> None:
         if self.n != 2:
@@ -257,67 +248,25 @@ class Rotations(Manifold):
         return f"Rotations({self.n})"
 
 
-def _exponential(omega: Array) -> tuple[Array, Callable[[float | Array], Array]]:
-    """Return a number that is zero for Ω = 0 alone, and the function e^{tΩ} - I of t."""
-    size = 0.5 * frobenius(omega, omega)
+def _exponential(omega: Array, size2: Array) -> Callable[[float | Array], Array]:
+    """The function t -> e^{tΩ} - I for skew Ω, |Ω|² / 2 = ``size2``."""
     if omega.shape[-1] <= 3:  # Rodrigues: (1 - cos tθ)/θ² Ω² + sin(tθ)/θ Ω
         square = matmul(omega, omega)
 
         def turn(t: float | Array) -> Array:
-            cos, sinc = cos_sinc(t * t * size / 4)
+            cos, sinc = cos_sinc(t * t * size2 / 4)
             return expand(t * t * sinc * sinc / 2, 2) * square + expand(t * sinc * cos, 2) * omega
 
     else:
 
         def turn(t: float | Array) -> Array:
-            return _turn(expand(t, 2) * omega, math.sqrt(largest(t * t * size)))
+            size = math.sqrt(largest(t * t * size2))
+            e = expm1(expand(t, 2) * omega, size)
+            if size > 4:  # each of the squarings has doubled the rounding errors
+                e = renew(identity(e) + e) - identity(e)
+            return e
 
-    return size, turn
-
-
-def _turn(omega: Array, size: float, halved: bool = False) -> Array:
-    """e^Ω - I for angles up to ``size``; with ``halved`` e^{Ω/2} - I."""
-    turn = expm1(omega, size, -1, halved)
-    if size > 4:  # the squares that led up there have doubled rounding errors, each of them
-        turn = renew(identity(turn) + turn) - identity(turn)
     return turn
-
-
-def _turn_of_one(x: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The point freed of rounding drift, and e^Ω - I, with as few calls as can be: they cost most.
-
-    For v = 0 the very point, and zeros.
-    """
-    a, n = x.T.dot(v), len(x)
-    if a.dtype.kind != "f":
-        a = a.astype(float)
-    if n <= 3:
-        turn, size = _rodrigues(a.ravel().tolist(), n)
-        turn = np.array(turn, a.dtype).reshape(n, n)
-    else:
-        a = a - a.T.copy()  # 2Ω
-        flat = a.ravel()
-        size = math.sqrt(0.125 * float(flat.dot(flat)))
-        turn = _turn(a, size, halved=True)
-    return (renew(x) if size else x), turn
-
-
-def _rodrigues(a: list[float], n: int) -> tuple[list[float], float]:
-    """Entries of e^Ω - I for the skew part Ω of a matrix with the entries a, and the angle."""
-    if n == 2:
-        angle = 0.5 * (a[2] - a[1])
-        versine, sin = 2 * math.sin(0.5 * angle) ** 2, math.sin(angle)
-        return [-versine, -sin, sin, -versine], angle
-    p, q, r = 0.5 * (a[7] - a[5]), 0.5 * (a[2] - a[6]), 0.5 * (a[3] - a[1])
-    pp, qq, rr = p * p, q * q, r * r
-    angle = math.sqrt(pp + qq + rr)
-    if not angle:
-        return [0.0, -r, q, r, 0.0, -p, -q, p, 0.0], max(abs(p), abs(q), abs(r))
-    half = math.sin(0.5 * angle) / angle
-    s, c = 2 * half * math.cos(0.5 * angle), 2 * half * half
-    ps, qs, rs, pq, pr, qr = p * s, q * s, r * s, c * p * q, c * p * r, c * q * r
-    first = [-c * (qq + rr), pq - rs, pr + qs]
-    return [*first, pq + rs, -c * (pp + rr), qr - ps, pr - qs, qr + ps, -c * (pp + qq)], angle
 
 
 def _axis_angle(g: Array) -> tuple[list[Array], Array]:
