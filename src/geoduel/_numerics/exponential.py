@@ -68,17 +68,17 @@ def series(a: Array, coefficients: Array) -> Array:
 
 def fast_series(a: np.ndarray, coefficients: np.ndarray) -> np.ndarray:
     """`series` of one NumPy matrix, in the memory of its powers and with `dot` for @."""
-    powers = np.empty((4, *a.shape), a.dtype)
-    one, two, three, four = powers
-    one[:] = a
-    one.dot(one, two)
-    two.dot(one, three)
-    two.dot(two, four)
-    parts = coefficients.dot(powers.reshape(4, -1)).reshape(-1, *a.shape)
+    n = len(a)
+    powers = np.empty((4, n, n), a.dtype)
+    powers[0] = a
+    two = a.dot(a, powers[1])
+    two.dot(a, powers[2])
+    four = two.dot(two, powers[3])
+    parts = coefficients.dot(powers.reshape(4, n * n)).reshape(-1, n, n)
     e = parts[-1]
-    for part in parts[-2::-1]:
+    for i in range(len(parts) - 2, -1, -1):
         e = e.dot(four)
-        e += part
+        e += parts[i]
     return e
 
 

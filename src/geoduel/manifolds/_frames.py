@@ -111,7 +111,7 @@ def finite(a: Array) -> tuple[Array, Array]:
 
 def renew(y: Array) -> Array:
     """One Newton-Schulz step to the nearest frame, so that rounding does not drift off."""
-    return matmul(y, 1.5 * identity(y) - 0.5 * matmul(y.mT, y))
+    return 1.5 * y - matmul(y, 0.5 * matmul(y.mT, y))
 
 
 def polar(a: Array, owner: object) -> Array:
