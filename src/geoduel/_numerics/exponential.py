@@ -55,7 +55,7 @@ def expm1(a: Array, size: float) -> Array:
 
 def series(a: Array, coefficients: Array) -> Array:
     """The polynomial in A without a constant term, four coefficients a row."""
-    xp, rows = namespace(a), len(coefficients)
+    xp, rows = namespace(a), coefficients.shape[0]
     two = a @ a
     four = two @ two
     powers = xp.reshape(xp.concat([a, two, two @ a, four]), (4, -1))

@@ -20,6 +20,7 @@ from .._numerics.arrays import (
     namespace,
     normal,
     safe_sqrt,
+    where,
 )
 from .._numerics.exponential import expm1
 from .._numerics.gradients import detached
@@ -118,9 +119,7 @@ class Rotations(Manifold):
         g = matmul(x.mT, y - x)  # R - I of the rotation R = XᵀY; exactly zero for equal points
         if self.n <= 3:
             coords, angle = _axis_angle(g)
-            single = _is_single(g)
-            c = np.asarray(coords, g.dtype) if single else namespace(g).stack(coords, axis=-1)
-            omega = _skew(c, self.n)
+            omega = _skew(namespace(g).stack(coords, axis=-1), self.n)
         else:
             omega, angle = _logarithm(g)
         bad = abs(angle) > math.pi - 2 * self.n * eps(g)
@@ -273,10 +272,10 @@ def _axis_angle(g: Array) -> tuple[list[Array], Array]:
     """Coordinates of the logarithm of R = I + g for n = 2 or 3, and its angle in [-π, π]."""
     xp = namespace(g)
     if g.shape[-1] == 2:
-        a, b, c, d = _entries(g)
+        a, b, c, d = (g[..., i, j] for i in range(2) for j in range(2))
         angle = xp.atan2(c - b, 2 + a + d)
         return [angle], angle
-    a, b, c, d, e, f, p, q, r = _entries(g)
+    a, b, c, d, e, f, p, q, r = (g[..., i, j] for i in range(3) for j in range(3))
     # The products of the unit quaternion (w, z, -y, x) with itself, times 4. Each row is a multiple
     # of it; the one with the largest entry on the diagonal has full accuracy at every angle.
     products = (
@@ -288,14 +287,14 @@ def _axis_angle(g: Array) -> tuple[list[Array], Array]:
     row, top = products[0], products[0][0]
     for i in (1, 2, 3):
         better = products[i][i] > top
-        row = [_choose(better, new, old) for new, old in zip(products[i], row, strict=True)]
-        top = _choose(better, products[i][i], top)
+        row = [where(better, new, old) for new, old in zip(products[i], row, strict=True)]
+        top = where(better, products[i][i], top)
     cos, *axis = row
     sin = safe_sqrt(axis[0] * axis[0] + axis[1] * axis[1] + axis[2] * axis[2])
     angle = 2 * xp.atan2(sin, abs(cos))
     still = sin == 0  # then cos is 4, and the derivative of 2 atan(sin / 4) / sin is wanted
-    scale = _choose(still, 0.5, angle / _choose(still, 1.0, sin))
-    scale = _choose(cos < 0, -scale, scale)
+    scale = where(still, 0.5, angle / where(still, 1.0, sin))
+    scale = where(cos < 0, -scale, scale)
     return [scale * a for a in axis], angle
 
 
@@ -379,47 +378,11 @@ def _widest_gap(a: Array, low: float, high: float) -> Array:
     return xp.sum(xp.where(widest, middle, xp.zeros_like(middle)), axis=-1)
 
 
-def _is_single(a: Array) -> bool:
-    return isinstance(a, np.ndarray) and a.ndim == 2
-
-
-def _entries(a: Array) -> list[Any]:
-    """Entries of the matrices, row by row; plain numbers, far quicker, for one NumPy matrix."""
-    if _is_single(a):
-        return a.ravel().tolist() if a.dtype == np.float64 else list(a.ravel())
-    n = a.shape[-1]
-    return [a[..., i, j] for i in range(n) for j in range(n)]
-
-
-def _choose(condition: Any, a: Any, b: Any) -> Any:
-    """``where`` that takes plain numbers as they are."""
-    if isinstance(condition, _BOOLS):
-        return a if condition else b
-    return namespace(condition).where(condition, a, b)
-
-
-_BOOLS = (bool, np.bool_)
-
-
 def _skew(c: Array, n: int) -> Array:
     """Skew matrices whose entries below the diagonal, row by row, are ``c``."""
     xp = namespace(c)
-    if n <= _SMALL:
-        entries = c @ _entries_of_coordinates(n, xp, c.dtype, device(c))
-        return xp.reshape(entries, (*c.shape[:-1], n, n))
     _, places, sign = _layout(n, xp, c.dtype, device(c))
     return sign * xp.reshape(xp.take(c, places, axis=-1), (*c.shape[:-1], n, n))
-
-
-_SMALL = 6  # size up to which a product with zeros and ones is quicker than picking entries
-
-
-@cache
-def _entries_of_coordinates(n: int, xp: Any, dtype: Any, where: Any) -> Array:
-    """The linear map from the coordinates of a skew matrix to its entries, row by row."""
-    _, places, sign = _layout(n, xp, dtype, where)
-    one = xp.eye(n * (n - 1) // 2, dtype=dtype, device=where)
-    return xp.take(one, places, axis=-1) * xp.reshape(sign, (-1,))
 
 
 @cache
