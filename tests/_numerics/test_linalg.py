@@ -12,8 +12,8 @@ from geoduel._numerics.linalg import (
     eigh,
     eigvalsh,
     factor,
+    fast_matmul,
     identity,
-    matmul,
     positive,
     svd,
     svdvals,
@@ -27,7 +27,9 @@ EPS = np.finfo(float).eps
 def test_products_of_single_matrices_and_stacks():
     a, b = np.random.default_rng(0).standard_normal((2, 5, 3, 3))
     for x, y in ((a, b), (a[0], b[0]), (a[0], b), (a, b[0])):
-        np.testing.assert_allclose(matmul(x, y), np.einsum("...ij,...jk->...ik", x, y), atol=1e-14)
+        np.testing.assert_allclose(
+            fast_matmul(x, y), np.einsum("...ij,...jk->...ik", x, y), atol=1e-14
+        )
         np.testing.assert_allclose(congruence(x, y), x @ y @ x.mT, atol=1e-14)
     np.testing.assert_array_equal(identity(a), np.eye(3))
     np.testing.assert_array_equal(identity(a.astype(np.float32), 2), np.eye(2, dtype=np.float32))

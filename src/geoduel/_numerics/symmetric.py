@@ -22,7 +22,7 @@ import numpy as np
 
 from .arrays import Array, device, eps, expand, namespace
 from .gradients import attach, detached, tracked
-from .linalg import congruence, eigh, eigh_positive, matmul
+from .linalg import congruence, eigh, eigh_positive, fast_matmul
 
 __all__ = [
     "ExpLog",
@@ -190,7 +190,7 @@ class ExpLog:
 
 def spectral(vectors: Array, values: Array) -> Array:
     """Q diag(values) Qᵀ."""
-    return sym(matmul(vectors * values[..., None, :], vectors.mT))
+    return sym(fast_matmul(vectors * values[..., None, :], vectors.mT))
 
 
 # -- the exponential along a line ------------------------------------------------------------------
@@ -221,8 +221,8 @@ def exponential(
     xp = namespace(w)
     values, vectors = spectrum or eigh(detached(w))
     size = xp.maximum(abs(values[..., 0]), abs(values[..., -1]))
-    start = matmul(left, vectors)
-    end = start if right is None else matmul(right.mT, vectors)
+    start = fast_matmul(left, vectors)
+    end = start if right is None else fast_matmul(right.mT, vectors)
 
     def at(t: float | Array) -> Array:
         numbers = detached(t)
@@ -236,7 +236,7 @@ def exponential(
             )
             moved = left @ middle @ (left.mT if right is None else right)
         else:
-            moved = matmul(start * e[..., None, :], end.mT)
+            moved = fast_matmul(start * e[..., None, :], end.mT)
         if right is None:
             moved = sym(moved)
         return near[..., None] * product + moved

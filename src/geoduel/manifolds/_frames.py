@@ -16,7 +16,7 @@ import numpy as np
 
 from .._numerics.arrays import Array, device, dot, eps, namespace, normal, safe_sqrt
 from .._numerics.exponential import expm1
-from .._numerics.linalg import identity, matmul, svd
+from .._numerics.linalg import fast_matmul, identity, svd
 from ..errors import NotOnManifoldError
 from .base import Manifold
 
@@ -111,7 +111,7 @@ def finite(a: Array) -> tuple[Array, Array]:
 
 def renew(y: Array) -> Array:
     """One Newton-Schulz step to the nearest frame, so that rounding does not drift off."""
-    return 1.5 * y - matmul(y, 0.5 * matmul(y.mT, y))
+    return 1.5 * y - fast_matmul(y, 0.5 * fast_matmul(y.mT, y))
 
 
 def polar(a: Array, owner: object) -> Array:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from .._numerics.arrays import Array, at_zero, dot, eps, expand, namespace, normal, safe_sqrt, where
-from .._numerics.linalg import matmul, svd, svdvals
+from .._numerics.linalg import fast_matmul, svd, svdvals
 from .._support.check import positive_int
 from ..errors import ArgumentError
 from ._frames import (
@@ -98,8 +98,8 @@ class Grassmann(FrameManifold):
         # The cosines of the angles are the singular values of XᵀY, and |off|² is the sum of the
         # squared sines. From cosines alone half the digits of small angles would be lost, but
         # those of θ² - sin²θ = O(θ⁴) are not.
-        k = matmul(x.mT, y)
-        move, off, cos = y - x, y - matmul(x, k), svdvals(k)
+        k = fast_matmul(x.mT, y)
+        move, off, cos = y - x, y - fast_matmul(x, k), svdvals(k)
         sines2 = frobenius(off, off)
         single = type(cos) is np.ndarray and cos.ndim == 1
         more = fast_excess(cos) if single else excess(cos)

@@ -24,7 +24,7 @@ from .._numerics.arrays import (
 )
 from .._numerics.exponential import expm1
 from .._numerics.gradients import detached
-from .._numerics.linalg import eigh, identity, matmul, svd, svdvals
+from .._numerics.linalg import eigh, fast_matmul, identity, svd, svdvals
 from .._support.check import positive_int
 from ..errors import ArgumentError, NotOnManifoldError
 from ._frames import flat, frobenius, largest, renew
@@ -99,7 +99,7 @@ class Rotations(Manifold):
     def dist(self, x: Array, y: Array) -> Array:
         xp = namespace(x, y)
         if self.n <= 3:
-            return abs(_axis_angle(matmul(x.mT, y - x))[1])
+            return abs(_axis_angle(fast_matmul(x.mT, y - x))[1])
         # The singular values of Y ∓ X are 2 sin(θ/2) and 2 cos(θ/2), twice for each plane, and one
         # rises as the other falls. Arccosines of eigenvalues would lose half the digits.
         sin, cos = svdvals(y - x), xp.flip(svdvals(y + x), axis=-1)
@@ -108,39 +108,39 @@ class Rotations(Manifold):
 
     def geodesic(self, x: Array, v: Array) -> Callable[[float | Array], Array]:
         base, fresh, turn = self._flow(x, v)
-        return lambda t: base(t) + matmul(fresh, turn(t))
+        return lambda t: base(t) + fast_matmul(fresh, turn(t))
 
     def exp_pair(self, x: Array, v: Array) -> tuple[Array, Array]:
         base, fresh, turn = self._flow(x, v)
         start, e = base(1.0), turn(1.0)
-        return start + matmul(fresh, e), start + matmul(fresh, e.mT)  # e^{-Ω} is (e^Ω)ᵀ
+        return start + fast_matmul(fresh, e), start + fast_matmul(fresh, e.mT)  # e^{-Ω} is (e^Ω)ᵀ
 
     def log(self, x: Array, y: Array) -> Array:
-        g = matmul(x.mT, y - x)  # R - I of the rotation R = XᵀY; exactly zero for equal points
+        g = fast_matmul(x.mT, y - x)  # R - I of the rotation R = XᵀY; exactly zero for equal points
         if self.n <= 3:
             coords, angle = _axis_angle(g)
             omega = _skew(namespace(g).stack(coords, axis=-1), self.n)
         else:
             omega, angle = _logarithm(g)
         bad = abs(angle) > math.pi - 2 * self.n * eps(g)
-        return self._mark_cut_locus(bad, matmul(x, omega), x, y)
+        return self._mark_cut_locus(bad, fast_matmul(x, omega), x, y)
 
     def transport_along(self, x: Array, v: Array, w: Array) -> Array:
         omega = self._omega(x, v)
         half = _exponential(omega, 0.5 * frobenius(omega, omega))(0.5)  # e^{Ω/2} - I
         moved = self._omega(x, w)
-        moved = moved + matmul(half, moved)
-        return matmul(x, moved + matmul(moved, half))
+        moved = moved + fast_matmul(half, moved)
+        return fast_matmul(x, moved + fast_matmul(moved, half))
 
     def to_coords(self, x: Array, v: Array) -> Array:
         omega, xp = flat(x.mT @ v), namespace(x)
         return xp.take(omega, _layout(self.n, xp, x.dtype, device(x))[0], axis=-1)
 
     def from_coords(self, x: Array, c: Array) -> Array:
-        return matmul(x, _skew(c, self.n))
+        return fast_matmul(x, _skew(c, self.n))
 
     def to_tangent(self, x: Array, a: Array) -> Array:
-        return matmul(x, self._omega(x, a))
+        return fast_matmul(x, self._omega(x, a))
 
     def riemannian_gradient(self, x: Array, g: Array) -> Array:
         return 2 * self.to_tangent(x, g)
@@ -223,7 +223,7 @@ class Rotations(Manifold):
 
     def _omega(self, x: Array, v: Array) -> Array:
         """Skew part of XᵀV."""
-        a = matmul(x.mT, v)
+        a = fast_matmul(x.mT, v)
         return 0.5 * (a - a.mT)
 
     def _flow(self, x: Array, v: Array) -> tuple[Any, Array, Any]:
@@ -250,7 +250,7 @@ class Rotations(Manifold):
 def _exponential(omega: Array, size2: Array) -> Callable[[float | Array], Array]:
     """The function t -> e^{tΩ} - I for skew Ω, |Ω|² / 2 = ``size2``."""
     if omega.shape[-1] <= 3:  # Rodrigues: (1 - cos tθ)/θ² Ω² + sin(tθ)/θ Ω
-        square = matmul(omega, omega)
+        square = fast_matmul(omega, omega)
 
         def turn(t: float | Array) -> Array:
             cos, sinc = cos_sinc(t * t * size2 / 4)
@@ -313,21 +313,25 @@ def _logarithm(g: Array) -> tuple[Array, Array]:
     cos = 1 + versine
     far = cos < _widest_gap(cos, -0.6, 0.0)[..., None]
     root = 1 / xp.sqrt(1 + xp.where(far, -cos, cos))
-    tan = root[..., :, None] * matmul(matmul(q.mT, 0.5 * (r - r.mT)), q) * root[..., None, :]
+    tan = (
+        root[..., :, None]
+        * fast_matmul(fast_matmul(q.mT, 0.5 * (r - r.mT)), q)
+        * root[..., None, :]
+    )
     tan = xp.where(far[..., :, None] ^ far[..., None, :], xp.zeros_like(tan), tan)
-    tan2, p = eigh(matmul(tan.mT, tan))
+    tan2, p = eigh(fast_matmul(tan.mT, tan))
     length = xp.sqrt(abs(tan2))
     zero = length == 0
     ones = xp.ones_like(length)
     slope = xp.where(zero, ones, xp.atan(length) / xp.where(zero, ones, length))
-    omega = 2 * matmul(tan, matmul(p * slope[..., None, :], p.mT))
+    omega = 2 * fast_matmul(tan, fast_matmul(p * slope[..., None, :], p.mT))
     longest = 2 * xp.atan(length[..., -1])
     if bool(xp.any(far)):
         far = far[..., :, None] & far[..., None, :]
         turn, least = _complex_structure(tan, far)
         omega = xp.where(far, math.pi * turn - omega, omega)
         longest = xp.where(xp.any(far, axis=(-2, -1)), math.pi - 2 * least, longest)
-    omega = matmul(matmul(q, omega), q.mT)
+    omega = fast_matmul(fast_matmul(q, omega), q.mT)
     omega = 0.5 * (omega - omega.mT)
     if r is not g:
         omega = omega + _change_of_logarithm(omega, g - r)  # zero, but for its derivative

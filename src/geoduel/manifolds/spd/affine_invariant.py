@@ -13,8 +13,8 @@ from ..._numerics.linalg import (
     eigh,
     eigvalsh,
     factor,
+    fast_matmul,
     identity,
-    matmul,
     svd,
 )
 from ..._numerics.symmetric import (
@@ -75,7 +75,7 @@ class AffineInvariant(Metric):
         logs, q = _log_spectrum(e, low, inverse, y)
         if tracked(low, e):
             return sym(congruence(low, _log_matrix(e, logs, q)))
-        return spectral(matmul(low, q), logs)
+        return spectral(fast_matmul(low, q), logs)
 
     def transport(self, x: Array, y: Array, v: Array) -> Array:
         low, inverse = factor(x)
