@@ -14,7 +14,7 @@ export OPENBLAS_NUM_THREADS ?= 1
 export MKL_NUM_THREADS ?= 1
 export PIP_DISABLE_PIP_VERSION_CHECK ?= 1
 
-.PHONY: help run test slow lint format types docs peers bench clean
+.PHONY: help run test slow lint format types docs peers bench tables clean
 .DEFAULT_GOAL := help
 
 help:  ## list the targets
@@ -47,8 +47,11 @@ docs: $(VENV)/.has-docs  ## build the documentation in site/
 peers: $(PEERS)/.has-test,bench  ## test the adapters with pymanopt, geomstats and geoopt together
 	$(PEERS)/bin/python -m pytest $(wildcard tests/manifolds/test_adapters.py) $(ARGS)
 
-bench: $(PEERS)/.has-test,bench  ## measure speed beside the peers
-	for script in benchmarks/[!_]*.py; do $(PEERS)/bin/python $$script || exit 1; done
+bench: $(PEERS)/.has-test,bench  ## run every benchmark once, at reduced size
+	for script in benchmarks/[!_]*.py; do echo "== $$script"; $(PEERS)/bin/python $$script $(ARGS) || exit 1; done
+
+tables: $(VENV)/.has-test  ## write the tables of the docs from the results that benchmarks saved
+	$(BIN)/python benchmarks/_tables.py
 
 clean:  ## remove environments, caches and site/, but no results
 	rm -rf $(VENV) $(PEERS) build dist site .pytest_cache .ruff_cache

@@ -1,6 +1,7 @@
 """How many comparisons, and forward passes, until a network is fooled; and how fast that goes.
 
-    python benchmarks/attack.py table [--data DIR --weights FILE] [--methods ...] [--n 150]
+    python benchmarks/attack.py [table] [--full] [--save] [--data DIR --weights FILE]
+                                [--methods ...] [--n 150]
     python benchmarks/attack.py peers [--data DIR --weights FILE] [--passes 1000] [--n 50]
     python benchmarks/attack.py speed [--data DIR --weights FILE] [--miniature]
 
@@ -16,16 +17,16 @@ from __future__ import annotations
 
 # ruff: noqa: I001 - the threads must be set before NumPy loads
 import argparse
-import json
 import time
 import warnings
 from collections.abc import Callable
 from contextlib import suppress
 from importlib import import_module
 from importlib.util import find_spec
-from pathlib import Path
 from typing import Any
 
+from _results import Results
+from _results import parser as results_parser
 from _timing import describe_machine
 
 import numpy as np
@@ -57,6 +58,8 @@ TABLE: dict[str, tuple[str, str | None, float]] = {
 
 def main() -> None:
     arguments = parser().parse_args()
+    arguments.n = arguments.n or (150 if arguments.full else 20)
+    arguments.budget = arguments.budget or (3_000 if arguments.full else 300)
     torch.set_num_threads(arguments.threads)
     print(describe_machine())
     network, pictures = prepared(
@@ -70,22 +73,22 @@ def main() -> None:
 
 
 def parser() -> argparse.ArgumentParser:
-    p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    p.add_argument("what", choices=("table", "peers", "speed"))
+    p = results_parser(__doc__)
+    p.add_argument("what", nargs="?", default="table", choices=("table", "peers", "speed"))
     p.add_argument("--data", default="digits")
     p.add_argument("--weights")
-    p.add_argument("--n", type=int, default=150, help="images")
+    p.add_argument("--n", type=int, help="images; by default 20, in full 150")
     p.add_argument("--among", type=int, nargs=2, help="numbers of the images to choose from")
     p.add_argument("--minutes", type=float, default=np.inf, help="most time for a method")
     p.add_argument("--eps", type=float, default=0.05)
-    p.add_argument("--budget", type=int, default=3_000, help="comparisons an image")
+    p.add_argument("--budget", type=int, help="comparisons an image; by default 300, in full 3,000")
     p.add_argument("--methods", nargs="*", choices=tuple(TABLE), help="lines of the table")
     p.add_argument("--oracle", choices=("margin", "loss"), default="margin")
     p.add_argument("--passes", type=int, default=1_000, help="forward passes an image, for peers")
     p.add_argument("--miniature", action="store_true", help="a few seconds, on any machine")
     p.add_argument("--threads", type=int, default=1)
     p.add_argument("--seed", type=int, default=0)
-    p.add_argument("--out", type=Path, help="file of JSON lines to append to")
+    p.add_argument("--label", default="digits", help="name of the rows in the saved results")
     return p
 
 
@@ -108,7 +111,7 @@ def table(arguments: argparse.Namespace, network: Any, pictures: Pictures) -> No
             callback=every_minute(label, arguments.minutes),
         )
         print(row(label, result), flush=True)
-        keep(arguments, label, result)
+        keep(arguments, label, result, pictures)
 
 
 def measured(network: Any, pictures: Pictures, **settings: Any) -> AttackResult:
@@ -143,23 +146,18 @@ def every_minute(label: str, most: float) -> Callable[[AttackProgress], bool]:
     return say
 
 
-def keep(arguments: argparse.Namespace, label: str, result: AttackResult) -> None:
-    if arguments.out is None:
-        return
-    record = {
-        "label": label,
-        "sees": result.sees,
-        "success": result.success.tolist(),
-        "comparisons": result.comparisons.tolist(),
-        "forward_passes": result.forward_passes.tolist(),
-        "ties": result.ties,
-        "seconds": result.seconds,
-        "n": len(result.success),
-        "seed": arguments.seed,
-        "oracle": arguments.oracle,
-    }
-    with arguments.out.open("a", encoding="utf-8") as file:
-        file.write(json.dumps(record) + "\n")
+def keep(
+    arguments: argparse.Namespace, label: str, result: AttackResult, pictures: Pictures
+) -> None:
+    settings = {"seed": arguments.seed, "eps": arguments.eps, "oracle": arguments.oracle}
+    Results(__file__, arguments.save, n=len(pictures), **settings).add(
+        f"{arguments.label} {label}",
+        sees=result.sees,
+        budget=arguments.budget,
+        marks=[m for m in MARKS if m <= arguments.budget],
+        success=[result.success_after(m) for m in MARKS if m <= arguments.budget],
+        fooled_after=sorted(result.comparisons[result.success].tolist()),
+    )
 
 
 # -- attacks of other packages ---------------------------------------------------------------------

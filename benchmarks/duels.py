@@ -1,9 +1,11 @@
 """How many duels to 3, 6 and 9 digits: the default method beside others.
 
-    python benchmarks/duels.py [--quick | --study | --bounded | --elsewhere | --flips |
+    python benchmarks/duels.py [--full] [--save] [--sweep | --bounded | --elsewhere | --flips |
                                 --bradley-terry | --corners]
                                [--only NAME ...] [--methods NAME ...]
-                               [--first-seed 60] [--seeds 10]
+                               [--first-seed 340] [--seeds 10]
+
+Without arguments: two problems, two methods and three seeds.
 
 A duel is one comparison; a digit is a factor 10 of the gap f - f*. A duel tells at most one bit and
 the level sets shrink with volume, so (d/2) log2(1/ratio) duels are the least there can be: the
@@ -23,7 +25,6 @@ installed, in normal coordinates at the start; pycma ranks λ points a generatio
 from __future__ import annotations
 
 # ruff: noqa: I001 - the threads must be set before NumPy loads
-import argparse
 import math
 import time
 from collections.abc import Callable
@@ -33,6 +34,8 @@ from importlib.util import find_spec
 from typing import Any
 
 from _elsewhere import ELSEWHERE
+from _results import Results
+from _results import parser as results_parser
 from _timing import describe_machine
 
 import numpy as np
@@ -46,7 +49,7 @@ from geoduel.problems import Rayleigh
 from geoduel.problems import Rosenbrock
 
 RATIOS = (1e-3, 1e-6, 1e-9)
-FIRST_SEED = 60
+FIRST_SEED = 340
 
 # Name: problem of a seed, most duels.
 PROBLEMS: dict[str, tuple[Callable[[int], Problem], int]] = {
@@ -59,7 +62,7 @@ PROBLEMS: dict[str, tuple[Callable[[int], Problem], int]] = {
     "rayleigh-100": (lambda s: Rayleigh.random(100, s), 25_000),
     "rayleigh-150": (lambda s: Rayleigh.random(150, s), 40_000),
 }
-STUDY = {
+SWEEP = {
     f"isotropic-{d}": (lambda s, d=d: Quadratic.random(d, 1.0, s), 100 * d + 500)
     for d in (2, 5, 10, 30, 100, 300, 1000)
 } | {
@@ -152,8 +155,9 @@ BOUNDED: dict[str, tuple[Callable[[int], Any], int]] = {
     "karcher-5-interval": (lambda s: BoundedKarcher.random(5, rng=s), 5_000),
     "karcher-10-interval": (lambda s: BoundedKarcher.random(10, rng=s), 10_000),
 }
-ALL: dict[str, tuple[Callable[[int], Any], int]] = PROBLEMS | STUDY | BOUNDED | ELSEWHERE
-QUICK = ("quadratic-30-1e0", "quadratic-30-1e2", "karcher-5")
+ALL: dict[str, tuple[Callable[[int], Any], int]] = PROBLEMS | SWEEP | BOUNDED | ELSEWHERE
+QUICK = ("quadratic-30-1e0", "karcher-5")
+QUICK_METHODS = ("auto", "duel-csa")
 METHODS = ("auto", "duel-newton", "duel-csa", "block", "rdngd")
 
 
@@ -280,7 +284,7 @@ def methods(names: list[str] | None) -> dict[str, Callable[[Problem, int, int], 
     return {k: v for k, v in found.items() if names is None or k in names}
 
 
-def report(name: str, runs: dict[str, Any], seeds: range) -> None:
+def report(name: str, runs: dict[str, Any], seeds: range, results: Results) -> None:
     make, budget = ALL[name]
     problems = [make(s) for s in seeds]
     d = problems[0].manifold.dim
@@ -302,6 +306,14 @@ def report(name: str, runs: dict[str, Any], seeds: range) -> None:
             + f" {int(np.sum(np.isinf(last)))}/{len(last)}; {took:.2f} s a run",
             flush=True,
         )
+        results.add(
+            f"{name} {label}",
+            d=d,
+            bound=bound,
+            duels=np.median(table, axis=0),
+            range=[last[0], last[-1]],
+            failures=int(np.sum(np.isinf(last))),
+        )
 
 
 def wrong_answers(
@@ -311,6 +323,7 @@ def wrong_answers(
     method: str,
     seeds: range,
     after: tuple[int, ...],
+    results: Results,
 ) -> None:
     """Print what share of the gap is left after so many duels.
 
@@ -348,40 +361,40 @@ def wrong_answers(
         few, most = np.quantile(stated, (0.1, 0.9))
         print(f"    stated distance {few:.1g} to {most:.1g} times the true one, 80 % of", end=" ")
         print(f"{len(stated)}; least {min(stated):.1g}", flush=True)
+    results.add(f"{name} {words} {method}", after=list(after), median=middle, worst=worst)
 
 
-def flips(seeds: range) -> None:
+def flips(seeds: range, results: Results) -> None:
     """Quadratics of condition 100 in 30, five and two dimensions, by the default and by DuelCSA."""
     for d, after in ((30, (500, 1000, 3000, 5000)), (5, (200, 500, 1000)), (2, (100, 200, 400))):
         for method in ("auto", "duel-csa"):
             wrong_answers(
                 f"quadratic-{d}-1e2",
-                lambda s, d=d: Quadratic.random(d, 1e2, s), 0.2, method, seeds, after,
+                lambda s, d=d: Quadratic.random(d, 1e2, s), 0.2, method, seeds, after, results,
             )  # fmt: skip
 
 
-def bradley_terry(seeds: range) -> None:
+def bradley_terry(seeds: range, results: Results) -> None:
     """Quadratics of d = 30, 5 and 2, by the default and by DuelCSA."""
     for d, condition in ((30, 1e0), (30, 1e2), (5, 1e0), (5, 1e2), (2, 1e0), (2, 1e2)):
         for method in ("auto", "duel-csa"):
             wrong_answers(
                 f"quadratic-{d}-{condition:.0e}",
                 lambda s, d=d, condition=condition: Quadratic.random(d, condition, s),
-                "bradley-terry", method, seeds, (1000, 3000, 10000),
+                "bradley-terry", method, seeds, (1000, 3000, 10000), results,
             )  # fmt: skip
 
 
-def corners(seeds: range) -> None:
+def corners(seeds: range, results: Results) -> None:
     """A box and a simplex, with the optimum where many of their sides meet."""
     for name in ("box-10", "simplex-10"):
         for flip in (0.1, 0.2):
-            wrong_answers(name, BOUNDED[name][0], flip, "auto", seeds, (1000, 2000, 4000))
+            wrong_answers(name, BOUNDED[name][0], flip, "auto", seeds, (1000, 2000, 4000), results)
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--quick", action="store_true", help="three problems, three seeds")
-    parser.add_argument("--study", action="store_true", help="quadratics of dimension 2 to 1000")
+    parser = results_parser(__doc__)
+    parser.add_argument("--sweep", action="store_true", help="quadratics of dimension 2 to 1000")
     parser.add_argument("--bounded", action="store_true", help="problems with a domain")
     parser.add_argument("--elsewhere", action="store_true", help="the other manifolds")
     parser.add_argument("--flips", action="store_true", help="every fifth answer wrong")
@@ -390,13 +403,15 @@ def main() -> None:
     parser.add_argument("--only", nargs="+", choices=[*ALL], metavar="NAME")
     parser.add_argument("--methods", nargs="+", metavar="NAME")
     parser.add_argument("--first-seed", type=int, default=FIRST_SEED)
-    parser.add_argument("--seeds", type=int, default=10, help="seeds a problem")
+    parser.add_argument("--seeds", type=int, help="seeds a problem; by default 3, in full 10")
     args = parser.parse_args()
-    chosen = STUDY if args.study else BOUNDED if args.bounded else PROBLEMS
+    chosen = SWEEP if args.sweep else BOUNDED if args.bounded else PROBLEMS
     chosen = ELSEWHERE if args.elsewhere else chosen
-    names = args.only or (QUICK if args.quick else chosen)
-    count = min(args.seeds, 3) if args.quick else args.seeds
+    quick = not args.full
+    names = args.only or (QUICK if quick and chosen is PROBLEMS else chosen)
+    count = args.seeds or (3 if quick else 10)
     seeds = range(args.first_seed, args.first_seed + count)
+    results = Results(__file__, args.save, seeds=[seeds[0], seeds[-1]])
     print(describe_machine())
     for wanted, run in (
         (args.flips, flips),
@@ -404,9 +419,10 @@ def main() -> None:
         (args.corners, corners),
     ):
         if wanted:
-            return run(seeds)
+            return run(seeds, results)
+    wanted = args.methods or (QUICK_METHODS if quick else None)
     for name in names:
-        report(name, methods(args.methods), seeds)
+        report(name, methods(wanted), seeds, results)
 
 
 if __name__ == "__main__":

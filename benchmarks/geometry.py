@@ -1,6 +1,6 @@
 """Speed and accuracy of the geometry, beside pymanopt, geomstats and geoopt.
 
-    python benchmarks/geometry.py [--quick] [--only "Sphere(10)" "SPD(3)" ...] [--apart 0.1]
+    python benchmarks/geometry.py [--full] [--save] [--only "Sphere(10)" "SPD(3)" ...] [--apart 0.1]
 
 Microseconds a call of exp, log, dist, transport and unit_tangent, for one point and for batches of
 100 and 10,000; one thread; all packages in one run, taking turns. A package is missing where it has
@@ -20,13 +20,14 @@ in multiples of their tolerance.
 from __future__ import annotations
 
 # ruff: noqa: I001 - the threads must be set before NumPy loads
-import argparse
 import json
 import warnings
 from collections.abc import Callable
 from math import cos, inf, sin, sqrt
 from pathlib import Path
 
+from _results import Results
+from _results import parser as results_parser
 from _timing import describe_machine, least_times
 
 import numpy as np
@@ -272,7 +273,7 @@ def sharing(label: str, k: int) -> float:
     return times["two"] / times["one"]
 
 
-def accuracy() -> None:
+def accuracy(results: Results) -> None:
     """Largest error against the reference values, ours and theirs, over the tolerance."""
     if not GOLDEN.is_dir():
         print("no reference values: ../shared/golden is absent")
@@ -328,17 +329,20 @@ def accuracy() -> None:
             row = [worst.get((operation, p)) for p in ("geoduel", *PEERS)]
             cells = "".join(f"{'-' if e is None else format(e, '.2g'):>12s}" for e in row)
             print(f"{name + ' ' + operation:24s}{cells}")
+            errors = {p: e for p, e in zip(("geoduel", *PEERS), row, strict=True) if e is not None}
+            infinite = sorted(p for p, e in errors.items() if e == inf)
+            results.add(f"accuracy {name} {operation}", errors=errors, infinite=infinite)
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--quick", action="store_true", help="fewer repeats, no batch of 10,000")
+    parser = results_parser(__doc__)
     parser.add_argument("--only", nargs="+", choices=CASES, default=CASES, help="these manifolds")
     parser.add_argument(
         "--apart", type=float, default=0.7, help="distance of the points; 0: independent ones"
     )
     options = parser.parse_args()
-    quick = options.quick
+    quick = not options.full
+    results = Results(__file__, options.save, apart=options.apart)
     warnings.simplefilter("ignore")
     print(describe_machine())
     sizes = (1, 100) if quick else (1, 100, 10_000)
@@ -361,6 +365,8 @@ def main() -> None:
                         if t < mine and package != "bare":
                             behind.append(f"{label} x {k} {operation}: {package} {mine / t:.2f}x")
                 print(f"  {operation:14s}" + "   ".join(cells))
+                microseconds = {package: t * 1e6 for package, t in times.items()}
+                results.add(f"{label} x {k} {operation}", microseconds=microseconds)
                 best = min((times[peer] for peer in PEERS if peer in times), default=inf)
                 if best < 3 * mine:
                     limit = times.get("bare")
@@ -379,7 +385,7 @@ def main() -> None:
     print("\nCells where a peer is ahead:", "; ".join(behind) if behind else "none")
     if options.only is CASES:
         print("\nLargest error against the reference values, in multiples of the tolerance")
-        accuracy()
+        accuracy(results)
 
 
 if __name__ == "__main__":

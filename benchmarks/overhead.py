@@ -1,6 +1,6 @@
 """What the library itself costs: RDNGD per iteration beside plain loops, the default per duel.
 
-    python benchmarks/overhead.py [--check]
+    python benchmarks/overhead.py [--full] [--save] [--check]
 
 An RDNGD iteration is 2 duels and 3 evaluations of f. Reported per iteration of a run of 2000: in
 all, and without the user's function (an oracle that answers without looking); and what a run costs
@@ -17,9 +17,10 @@ quotient, of 20 d duels, is recorded and then given the same answers again, with
 from __future__ import annotations
 
 # ruff: noqa: I001 - the threads must be set before NumPy loads
-import argparse
 import sys
 
+from _results import Results
+from _results import parser as results_parser
 from _timing import describe_machine, least_times
 
 import numpy as np
@@ -90,9 +91,11 @@ def default(n):
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = results_parser(__doc__)
     parser.add_argument("--check", action="store_true", help="exit with 1 if a target is missed")
-    check = parser.parse_args().check
+    options = parser.parse_args()
+    check, repeats = options.check, 25 if options.full else 3
+    results = Results(__file__, options.save)
     print(describe_machine())
 
     rayleigh = Rayleigh.random(100, np.random.default_rng(0))
@@ -127,13 +130,16 @@ def main() -> int:
     except ImportError:
         print("pymanopt is not installed: no plain loops")
 
-    seconds = least_times(cases, repeats=25)
+    seconds = least_times(cases, repeats=repeats)
     defaults = {f"default, sphere d={n}, without f": default(n) for n in (30, 100, 300)}
-    seconds |= least_times({name: run for name, (run, _) in defaults.items()}, repeats=7)
+    seconds |= least_times(
+        {name: run for name, (run, _) in defaults.items()}, repeats=min(repeats, 7)
+    )
     per |= {name: duels for name, (_, duels) in defaults.items()}
     times = {name: t / per.get(name, ITERATIONS) * 1e6 for name, t in seconds.items()}
     for name, microseconds in times.items():
         print(f"{name:32s} {microseconds:10.1f} us")
+        results.add(name, microseconds=microseconds)
 
     targets = {
         "Rayleigh d=100, in all": 25.0,

@@ -1,7 +1,9 @@
 """How many answers people need: the methods for human budgets, on simulated people.
 
-    python benchmarks/people.py [--people 100] [--cells NAME ...] [--elsewhere]
-                                [--first-seed 20000] [--processes 2] [--save FILE]
+    python benchmarks/people.py [--full] [--save] [--people 100] [--cells NAME ...] [--elsewhere]
+                                [--first-seed 79000] [--processes 2]
+
+Without arguments: three cells of ten people.
 
 A cell is a manifold and a kind of person; see `geoduel.oracles.people` for what people are like.
 All have a just-noticeable difference (JND) of one degree and 2 % lapses unless the cell says
@@ -12,24 +14,23 @@ typical distance, as it is on a sphere.
 
 Printed per cell: the share of people within 1 degree, or the median error, after so many answers;
 how many answers until it stays below; how often the stated 80 % region held the ideal; the time of
-an answer (CPU, ask and tell). Seeds below 5000 were used for tuning, those from 20000 on for the
-tables in docs/people.md.
+an answer (CPU, ask and tell). Seeds below 5000 were used for tuning, later ones for the tables in
+docs/people.md.
 """
 
 from __future__ import annotations
 
 # ruff: noqa: I001 - the threads must be set before NumPy loads
-import argparse
 import heapq
-import json
 import math
 import multiprocessing
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any
 
+from _results import Results
+from _results import parser as results_parser
 from _timing import describe_machine
 
 import numpy as np
@@ -105,6 +106,7 @@ CELLS = {
     "S^9": Cell("S^9", 300, ""),
     "S^9-auto": Cell("S^9", 300, "", method="auto"),
 }
+QUICK = ("tilt-20", "S^2", "SO(3)")
 CELLS |= {space: Cell(space, 40, "") for space in ELSEWHERE}
 
 
@@ -197,8 +199,8 @@ def first(good: np.ndarray) -> str:
     return str(n) if n <= len(good) else f">{len(good)}"
 
 
-def report(name: str, rows: np.ndarray) -> None:
-    """Print one line for a cell; ``rows`` of shape (people, answers, 3)."""
+def report(name: str, rows: np.ndarray) -> dict[str, Any]:
+    """Print one line for a cell, ``rows`` of shape (people, answers, 3); return what it says."""
     cell = CELLS[name]
     error, stated, spent = np.moveaxis(rows, -1, 0)
     n = error.shape[1]
@@ -207,11 +209,13 @@ def report(name: str, rows: np.ndarray) -> None:
         share = np.mean(error <= 1, axis=0)
         reached = f"80/95 % in {first(share >= 0.8)}/{first(share >= 0.95)}"
         at = [k for k in (5, 6, 7, 8, 9, 10, 12, 16) if k <= n]
+        told = {"80 %": first(share >= 0.8), "95 %": first(share >= 0.95), "share": share}
         course = " ".join(f"{k}:{share[k - 1]:.2f}" for k in at)
     else:
         median = np.median(error, axis=0)
         reached = f"<=5/<=1 in {first(median <= 5)}/{first(median <= 1)}"
         at = [k for k in (6, 10, 15, 20, 26, 30, 40, 50, 100, 200, 300) if k <= n]
+        told = {"5 degrees": first(median <= 5), "1 degree": first(median <= 1), "median": median}
         course = " ".join(f"{k}:{median[k - 1]:.2f}" for k in at)
     late = [k for k in (5, 10, 15, 20, 30, 40, 50, 100, 300) if k <= n]
     region = " ".join(f"{k}:{covered[k - 1]:.2f}" for k in late)
@@ -222,27 +226,27 @@ def report(name: str, rows: np.ndarray) -> None:
         f" {1e3 * np.quantile(spent, 0.95):.0f} ms",
         flush=True,
     )
+    region = [covered[4:].mean(), covered[4:].min(), covered[4:].max()]
+    return {**told, "must": cell.must, "region": region, "ms": 1e3 * np.quantile(spent, 0.95)}
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
-    parser.add_argument("--people", type=int, default=100)
+    parser = results_parser(__doc__)
+    parser.add_argument("--people", type=int, help="people a cell; by default 10, in full 100")
     parser.add_argument("--cells", nargs="+", choices=tuple(CELLS))
     parser.add_argument("--elsewhere", action="store_true", help="only the other manifolds")
-    parser.add_argument("--first-seed", type=int, default=20_000)
+    parser.add_argument("--first-seed", type=int, default=79_000)
     parser.add_argument("--processes", type=int, default=2)
-    parser.add_argument("--save", type=Path, help="write the rows of each cell as JSON")
     options = parser.parse_args()
     print(describe_machine())
-    saved = {}
-    seeds = range(options.first_seed, options.first_seed + options.people)
+    people = options.people or (100 if options.full else 10)
+    seeds = range(options.first_seed, options.first_seed + people)
+    results = Results(__file__, options.save, people=people, seeds=[seeds[0], seeds[-1]])
+    usual = CELLS if options.full else QUICK
     with multiprocessing.get_context("spawn").Pool(options.processes) as pool:
-        for name in options.cells or (ELSEWHERE if options.elsewhere else CELLS):
+        for name in options.cells or (ELSEWHERE if options.elsewhere else usual):
             rows = np.array(pool.map(measure, [(name, s) for s in seeds], chunksize=5))
-            report(name, rows)
-            saved[name] = np.round(rows[..., :2], 3).tolist()
-            if options.save:
-                options.save.write_text(json.dumps(saved))
+            results.add(name, **report(name, rows))
 
 
 if __name__ == "__main__":

@@ -1,7 +1,8 @@
 """The duel page at full size: how long people wait, alone and among many; what a crowd loses.
 
+    python benchmarks/raters.py                          # a few raters, for five seconds
     python benchmarks/raters.py page                     # first and next question, in Chromium
-    python benchmarks/raters.py crowd --raters 50        # answers by HTTP, on SQLite
+    python benchmarks/raters.py crowd --full             # answers by HTTP, on SQLite
     python benchmarks/raters.py crowd --raters 200 --url postgresql+psycopg://...
 
 `page` starts `geoduel level` on a 12-megapixel photo and answers in a browser. `crowd` serves one
@@ -13,7 +14,6 @@ Afterwards the log is compared with what raters were told: nothing may be lost o
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import json
 import os
@@ -29,6 +29,7 @@ from typing import Any
 
 import _timing
 import numpy as np
+from _results import parser as results_parser
 
 import geoduel as gd
 
@@ -222,15 +223,19 @@ def stop(process: subprocess.Popen[str]) -> None:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("what", choices=("page", "crowd", "serve", "load"))
+    parser = results_parser(__doc__)
+    parser.add_argument(
+        "what", nargs="?", default="crowd", choices=("page", "crowd", "serve", "load")
+    )
     parser.add_argument("--url", help="database of the crowd's study; by default SQLite")
-    parser.add_argument("--raters", type=int, default=50)
+    parser.add_argument("--raters", type=int, help="by default 5, in full 50")
     parser.add_argument("--rate", type=float, default=50.0, help="answers a second, together")
-    parser.add_argument("--seconds", type=float, default=60.0)
+    parser.add_argument("--seconds", type=float, help="by default 5, in full 60")
     parser.add_argument("--answers", type=int, default=40)
     parser.add_argument("--port", type=int)
     given = parser.parse_args()
+    given.raters = given.raters or (50 if given.full else 5)
+    given.seconds = given.seconds or (60.0 if given.full else 5.0)
     if given.what == "serve":
         serve(given.url)
     elif given.what == "load":

@@ -1,7 +1,8 @@
 """Studies at full size: how long a person waits, how long loading takes, what a crowd loses.
 
-    python benchmarks/studies.py                         # all, on SQLite
-    python benchmarks/studies.py crowd --workers 64 --url postgresql+psycopg://...
+    python benchmarks/studies.py                         # all, on SQLite, few answers
+    python benchmarks/studies.py --full --save           # all, on SQLite
+    python benchmarks/studies.py crowd --full --workers 64 --url postgresql+psycopg://...
     python benchmarks/studies.py wait load --answers 2000
 
 `wait` times ask and tell together after 200 answers, `load` times loading a long study, `crowd`
@@ -24,6 +25,8 @@ from typing import Any
 
 import _timing
 import numpy as np
+from _results import Results
+from _results import parser as results_parser
 
 import geoduel as gd
 from geoduel import errors
@@ -155,17 +158,20 @@ def work(name: str, url: str, rater: str) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=str(__doc__).split("\n")[0])
+    parser = results_parser(__doc__)
     parser.add_argument("what", nargs="*", default=["wait", "load", "crowd"])
     parser.add_argument("--url", help="where the studies are; by default an SQLite file")
-    parser.add_argument("--workers", type=int, default=32)
-    parser.add_argument("--answers", type=int, default=10_000)
+    parser.add_argument("--workers", type=int, help="by default 4, in full 32")
+    parser.add_argument("--answers", type=int, help="by default 300, in full 10,000")
     parser.add_argument("--worker", help=argparse.SUPPRESS)
     parser.add_argument("--rater", help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.worker:
         return work(given.worker, given.url, given.rater)
 
+    given.workers = given.workers or (32 if given.full else 4)
+    given.answers = given.answers or (10_000 if given.full else 300)
+    results = Results(__file__, given.save)
     print(_timing.describe_machine(), flush=True)
     with tempfile.TemporaryDirectory() as folder:
         url = given.url or f"sqlite:///{Path(folder) / 'studies.db'}"
@@ -184,6 +190,8 @@ def main() -> None:
                     if ms.size:
                         print(f"  {method:12s} {manifold!s:28s} {place:9s}", end="")
                         print(f"{np.median(ms):7.1f} {ms.max():7.1f}", flush=True)
+                        row = f"wait {method} {manifold} {place}"
+                        results.add(row, median=np.median(ms), worst=ms.max())
         if "load" in given.what:
             print(f"\n{given.answers} answers, seconds: import with full replay, and loading")
             for method, manifold in [
@@ -195,11 +203,14 @@ def main() -> None:
                 replay, again, count = load(method, manifold, url, given.answers)
                 print(f"  {method:12s} {manifold!s:28s} {replay:6.2f} {again:6.2f}", end="")
                 print("" if count >= given.answers else f"  (finished at {count})", flush=True)
+                results.add(f"load {method}", answers=count, replay=replay, load=again)
         if "crowd" in given.what:
             outcome = crowd(url, given.workers, given.answers)
             rate = outcome["answers"] / outcome["seconds"]
             print(f"\n{given.workers} processes, {given.answers} answers: {outcome}")
             print(f"  {rate:.0f} answers a second", flush=True)
+            place = url.split(":")[0].split("+")[0]
+            results.add(f"crowd {place}", workers=given.workers, rate=rate, **outcome)
     return None
 
 

@@ -1,6 +1,7 @@
 """How well tilts can be found at all: a person known exactly, and every question of the tree.
 
-    python benchmarks/tilt_ceiling.py [--answers 10] [--always-left 0.0] [--lapse 0.02]
+    python benchmarks/tilt_ceiling.py [--full] [--save] [--answers 10] [--always-left 0.0]
+                                      [--lapse 0.02]
 
 Needs torch. A method that draws nothing asks 2^n - 1 different questions in n answers, so its share
 of people within 1 degree is a sum over the 2^n histories, without chance. The person tells a
@@ -19,11 +20,11 @@ Where some answers are "left" regardless the method also chooses the sides, whic
 from __future__ import annotations
 
 # ruff: noqa: I001 - the threads must be set before NumPy loads
-import argparse
 import math
 from collections.abc import Callable, Sequence
 
-import _timing  # noqa: F401
+from _results import Results
+from _results import parser as results_parser
 
 import torch
 from torch import Tensor
@@ -122,16 +123,21 @@ def uphill(person: Known, questions: Questions, soft: Sequence[float] = SOFT) ->
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
-    parser.add_argument("--answers", type=int, default=10)
+    parser = results_parser(__doc__)
+    parser.add_argument("--answers", type=int, help="by default 6, in full 10")
     parser.add_argument("--lapse", type=float, default=0.02)
     parser.add_argument("--always-left", type=float, default=0.0)
     options = parser.parse_args()
+    options.answers = options.answers or (10 if options.full else 6)
+    settings = {"lapse": options.lapse, "always_left": options.always_left}
+    results = Results(__file__, options.save, answers=options.answers, **settings)
     person = Known(options.lapse, options.always_left)
     for worth in (information, mass):
         questions = greedy(person, options.answers, worth)
         shares = [mass(person.leaves(q)).sum() for q in (questions, uphill(person, questions))]
         print(f"{worth.__name__:12} {shares[0]:.4f}, uphill from there {shares[1]:.4f}", flush=True)
+        row = f"{worth.__name__}, left {options.always_left:g}, {options.answers} answers"
+        results.add(row, greedy=shares[0], uphill=shares[1])
 
 
 if __name__ == "__main__":

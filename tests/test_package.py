@@ -8,11 +8,13 @@ import os
 import re
 import subprocess
 import sys
+from contextlib import suppress
 from graphlib import CycleError, TopologicalSorter
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
+from pkgutil import resolve_name
 
 import pytest
 
@@ -21,7 +23,8 @@ import geoduel
 ROOT = Path(__file__).resolve().parents[1]
 SOURCE = Path(geoduel.__file__).parent
 PUBLIC = sorted(set(geoduel.__all__) - {"__version__"})
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+GUIDE = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [*GUIDE, *sorted((ROOT / "docs" / "notebook").glob("*.md"))]
 
 
 def python(code: str, **environment: str) -> str:
@@ -77,15 +80,22 @@ def test_import_needs_the_core_alone():
 
 def test_version_is_one():
     cited = re.search(r"^version: (\S+)$", (ROOT / "CITATION.cff").read_text(), re.MULTILINE)
-    logged = re.search(r"^## \[(\d\S*)\]", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
     assert cited is not None
-    assert logged is not None
-    assert geoduel.__version__ == cited[1] == logged[1]
+    assert geoduel.__version__ == cited[1] == logged_versions()[0]
     try:
         installed = version("geoduel")
     except PackageNotFoundError:
         pytest.skip("geoduel is not installed, only on the path")
     assert installed == geoduel.__version__
+
+
+def logged_versions() -> list[str]:
+    """Versions in the changelog, the newest first; each has a date, or is not out yet."""
+    heads = re.findall(r"^## (.+)$", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
+    assert heads[0] == "[Unreleased]"
+    dated = [re.fullmatch(r"\[(\d+\.\d+\.\d+)\] - \d{4}-\d\d-\d\d", head) for head in heads[1:]]
+    assert all(dated), f"headings are '## [1.2.3] - 2026-11-28', got {heads}"
+    return [match[1] for match in dated if match]
 
 
 def test_package_is_typed():
@@ -215,8 +225,23 @@ def test_examples_run(page, tmp_path, monkeypatch):
 
 def test_docs_name_real_files():
     """A page that maps the paper to the code is worth nothing once a file has moved."""
-    for page in [*PAGES, ROOT / "CONTRIBUTING.md"]:
-        for path in re.findall(
-            r"(?:src|tests|benchmarks)/[\w/.]*\w\.py", page.read_text(encoding="utf-8")
-        ):
-            assert (ROOT / path).is_file(), f"{page.name} names {path}, which does not exist"
+    for page in [*GUIDE, ROOT / "CONTRIBUTING.md", ROOT / "benchmarks" / "README.md"]:
+        text = page.read_text(encoding="utf-8")
+        for path in re.findall(r"\b(?:src|tests|benchmarks|docs)/[\w/.-]*[\w/]", text):
+            assert (ROOT / path).exists(), f"{page.name} names {path}, which does not exist"
+
+
+def test_docs_name_real_modules():
+    """``geoduel.a.b`` in the running text is a module or a name of one, where it lives now."""
+    for page in [*GUIDE, ROOT / "CONTRIBUTING.md"]:
+        text = page.read_text(encoding="utf-8")
+        for name in re.findall(r"(?:`|::: )(geoduel(?:\.[A-Za-z_]\w*)+)", text):
+            with suppress(geoduel.errors.MissingExtraError):  # it is there, and wants a library
+                resolve_name(name)  # raises what an import or an attribute would
+
+
+def test_public_rooms_are_in_the_reference():
+    """All but the command line and the figures of the report, which hold nothing to call."""
+    shown = re.findall(r"^::: geoduel\.(\w+)", (ROOT / "docs" / "api.md").read_text(), re.MULTILINE)
+    rooms = {room for line in LAYERS for room in line.split() if not room.startswith("_")}
+    assert rooms - {"cli", "plotting"} == set(shown)

@@ -22,6 +22,7 @@ from geoduel.study.codec import (
 from geoduel.study.forecast import answers_left
 from geoduel.study.log import Book, Row, chain, event_line
 from geoduel.study.raters import Tally
+from geoduel.study.settings import part as stored_part
 
 EUCLIDEAN = gd.Euclidean(2)
 PARTS = [
@@ -80,6 +81,21 @@ def test_every_class_has_settings():
         named = kind.__module__
         if ".manifolds." in named or (named.endswith(".domains") and hasattr(kind, "project")):
             assert kind in tested, f"{kind.__name__} is not in the list"
+
+
+def test_settings_of_an_earlier_version_that_were_left_out():
+    """Bisection and IdealPoint once had a setting ``initial_step`` that had to be null."""
+    text = """{"type": "IdealPoint", "domain": null, "initial_step": null, "x_tol": 0.1,
+        "parallel": null, "min_radius": 0.0, "jnd": null, "prior_radius": 0.5,
+        "half_width": null}"""
+    described = json.loads(text)
+    method = gd.IdealPoint(x_tol=0.1, prior_radius=0.5)
+    assert decode_settings(described) == method
+    assert stored_part({"method": described}, "method", method, "old") is method
+    with pytest.raises(errors.ArgumentError, match="prior_radius"):
+        stored_part({"method": described}, "method", gd.IdealPoint(x_tol=0.1), "old")
+    with pytest.raises(errors.ArgumentError, match="initial_step"):
+        decode_settings(described | {"initial_step": 0.2})
 
 
 def test_settings_that_cannot_be_stored():

@@ -1,4 +1,4 @@
-"""Pairs of points with leading axes: their shape, laid out one a row, and answers alike."""
+"""Arrays with leading axes: their common shape, laid out along one axis, and made alike."""
 
 from __future__ import annotations
 
@@ -9,25 +9,30 @@ import numpy as np
 
 from .arrays import Array, device, namespace
 
-__all__ = ["as_like", "flat_pairs", "leading_shape"]
+__all__ = ["along_one_axis", "as_like", "leading_shape"]
 
 
-def leading_shape(x: Array, y: Array, point_ndim: int) -> tuple[int, ...]:
-    return np.broadcast_shapes(x.shape[: x.ndim - point_ndim], y.shape[: y.ndim - point_ndim])
+def leading_shape(point_ndim: int, *arrays: Array) -> tuple[int, ...]:
+    """Common shape of the leading axes of arrays of points."""
+    return np.broadcast_shapes(*(tuple(a.shape[: a.ndim - point_ndim]) for a in arrays))
 
 
-def flat_pairs(x: Array, y: Array, point_ndim: int) -> tuple[tuple[int, ...], Array, Array]:
-    """Leading shape, and both arrays with one leading axis that counts the pairs."""
-    xp = namespace(x, y)
-    lead = leading_shape(x, y, point_ndim)
+def along_one_axis(point_ndim: int, *arrays: Array) -> tuple[tuple[int, ...], list[Array]]:
+    """Common leading shape, and the arrays with one leading axis in its place."""
+    xp = namespace(*arrays)
+    lead = leading_shape(point_ndim, *arrays)
 
     def flat(a: Array) -> Array:
         point = tuple(a.shape[a.ndim - point_ndim :])
         return xp.reshape(xp.broadcast_to(a, (*lead, *point)), (math.prod(lead), *point))
 
-    return lead, flat(x), flat(y)
+    return lead, [flat(a) for a in arrays]
 
 
-def as_like(x: Array, a: Any) -> Array:
+def as_like(a: Any, x: Array) -> Array:
     """Return the numbers ``a`` as an array of the kind and dtype and on the device of ``x``."""
+    if type(a) is type(x) and a.dtype == x.dtype and device(a) == device(x):
+        return a
+    if hasattr(a, "detach"):
+        a = a.detach()
     return namespace(x).asarray(a, dtype=x.dtype, device=device(x))

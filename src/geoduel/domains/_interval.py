@@ -30,8 +30,8 @@ __all__ = [
     "HalfSquaredDist",
     "LogTrace",
     "linear_bound",
-    "minimize",
-    "minimize_log_trace",
+    "newton",
+    "newton_log_trace",
     "value_and_gap",
 ]
 
@@ -232,7 +232,7 @@ def _symmetric_basis(n: int) -> Array:
     return basis
 
 
-def minimize(
+def newton(
     objective: Objective,
     low: Array,
     root: Array,
@@ -269,7 +269,7 @@ def minimize(
     return sym(low + root @ best.w @ root.T), float(best.value), max(0.0, least)
 
 
-def minimize_log_trace(
+def newton_log_trace(
     s: Array, low: Array, root: Array, starts: int, steps: int = 3
 ) -> tuple[Array, Array, Array]:
     """Minimise tr(S log Y), which has local minima: Y, value and gap of a stack of problems.
@@ -281,7 +281,7 @@ def minimize_log_trace(
     mu, axes = eigh(sym(root.mT @ s @ root))
     w = (axes * (mu < 0)[..., None, :]) @ axes.mT
     if starts == 0:
-        found = [minimize(LogTrace(s[i]), low[i], root[i], w[i], plain=3) for i in range(len(s))]
+        found = [newton(LogTrace(s[i]), low[i], root[i], w[i], plain=3) for i in range(len(s))]
     else:
         n = w.shape[-1]
         others = np.broadcast_to(_starts(n, starts), (len(w), n + 1 + starts, n, n))
@@ -311,7 +311,7 @@ def _best_of(
     for i in np.argsort(value):
         if value[i] - 2 * gap[i] >= best[1] or any(_near(seen, y[i]) for seen in ends):
             continue
-        found = minimize(objective, low, root, w[i], int(rank[i]))
+        found = newton(objective, low, root, w[i], int(rank[i]))
         ends.append(factor(found[0])[1])
         best = min(best, found, key=lambda result: result[1])
     return best

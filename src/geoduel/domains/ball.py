@@ -6,10 +6,11 @@ import math
 from dataclasses import dataclass
 
 from .._numerics.arrays import Array, device, eps, expand, namespace, safe_sqrt
+from .._numerics.batches import as_like
 from .._support.check import real
 from ..errors import ArgumentError, EmptySetError
 from ..manifolds.base import Manifold
-from .base import Domain, in_kind, number_of, positive_part, tolerance_of
+from .base import Domain, number_of, positive_part, tolerance_of
 
 __all__ = ["Ball"]
 
@@ -102,13 +103,13 @@ class Ball(Domain):
         return self.violation(x) <= tolerance_of(tol, x)
 
     def violation(self, x: Array) -> Array:
-        distance = number_of(self.manifold.dist(in_kind(self.center, x), x))
+        distance = number_of(self.manifold.dist(as_like(self.center, x), x))
         return positive_part(distance - self.radius)
 
     def project(self, y: Array) -> Array:
         self._check(y, "y")
         manifold, axes = self.manifold, len(self.manifold.point_shape)
-        center, xp = in_kind(self.center, y), namespace(y)
+        center, xp = as_like(self.center, y), namespace(y)
         distance = number_of(manifold.dist(center, y))
         inside = distance <= self.radius
         if distance.ndim == 0 and bool(inside):
@@ -127,7 +128,7 @@ class Ball(Domain):
             )
         low, high = self.manifold.curvature
         solve = self._flat if low == high == 0 else self._curved if low == high else self._general
-        center, xp, axes = in_kind(self.center, x), namespace(x, h), len(self.manifold.point_shape)
+        center, xp, axes = as_like(self.center, x), namespace(x, h), len(self.manifold.point_shape)
         still = number_of(self.manifold.norm(x, h)) == 0
         z = solve(center, x, h)
         return xp.where(expand(still, axes), self.project(x), z) if bool(xp.any(still)) else z

@@ -7,12 +7,11 @@ from abc import ABC, abstractmethod
 
 import numpy as np
 
-from .._numerics.arrays import Array, device, eps, namespace
-from .._numerics.gradients import detached
+from .._numerics.arrays import Array, eps, namespace
 from ..errors import ArgumentError
 from ..manifolds.base import Manifold
 
-__all__ = ["Domain", "in_kind", "number_of", "positive_part", "tolerance_of"]
+__all__ = ["Domain", "number_of", "positive_part", "tolerance_of"]
 
 
 class Domain(ABC):
@@ -78,13 +77,6 @@ class Domain(ABC):
 def tolerance_of(tol: float | None, x: Array) -> float:
     """``tol``, or by default the square root of the rounding unit."""
     return math.sqrt(eps(x)) if tol is None else tol
-
-
-def in_kind(a: Array, x: Array) -> Array:
-    """``a`` in the namespace, dtype and on the device of ``x``."""
-    if type(a) is type(x) and a.dtype == x.dtype and device(a) == device(x):
-        return a
-    return namespace(x).asarray(detached(a), dtype=x.dtype, device=device(x))
 
 
 def number_of(a: Array) -> Array:

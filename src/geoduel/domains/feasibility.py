@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._numerics.arrays import Array, device, eps, host, namespace
-from .._numerics.batches import as_like, flat_pairs
+from .._numerics.batches import along_one_axis, as_like
 
 if TYPE_CHECKING:
     from .base import Domain
@@ -57,7 +57,7 @@ def feasible_first(
     if open_.all():
         return ask(x, y)
     if open_.any():
-        _, xs, ys = flat_pairs(x, y, point_ndim)
+        _, pair = along_one_axis(point_ndim, x, y)
         index = namespace(x).asarray(np.flatnonzero(open_), device=device(x))
-        decided[open_] = host(ask(*(namespace(x).take(a, index, axis=0) for a in (xs, ys))))
-    return as_like(x, decided)
+        decided[open_] = host(ask(*(namespace(x).take(a, index, axis=0) for a in pair)))
+    return as_like(decided, x)

@@ -9,12 +9,13 @@ from typing import Any
 import numpy as np
 
 from .._numerics.arrays import Array, device, namespace
+from .._numerics.batches import as_like
 from .._support.check import positive, positive_int, real
 from ..errors import ArgumentError, EmptySetError
 from ..manifolds.base import Manifold
 from ..manifolds.euclidean import Euclidean
 from .ball import Ball
-from .base import Domain, in_kind, tolerance_of
+from .base import Domain, tolerance_of
 
 __all__ = ["Box", "L1Ball", "L2Ball", "ProbabilitySimplex"]
 
@@ -57,7 +58,7 @@ class Box(Domain):
         like = lower if lower.ndim else upper
         xp = namespace(like)
         try:
-            lower, upper = xp.broadcast_arrays(in_kind(lower, like), in_kind(upper, like))
+            lower, upper = xp.broadcast_arrays(as_like(lower, like), as_like(upper, like))
         except (ValueError, RuntimeError):
             raise ArgumentError(
                 f"lower of shape {tuple(lower.shape)} and upper of shape {tuple(upper.shape)} "
@@ -79,13 +80,13 @@ class Box(Domain):
     def contains(self, x: Array, tol: float | None = None) -> Array:
         self._check(x, "x")
         xp, tol = namespace(x), tolerance_of(tol, x)
-        inside = (x >= in_kind(self.lower, x) - tol) & (x <= in_kind(self.upper, x) + tol)
+        inside = (x >= as_like(self.lower, x) - tol) & (x <= as_like(self.upper, x) + tol)
         return xp.all(inside, axis=tuple(range(-len(self.manifold.point_shape), 0)))
 
     def project(self, y: Array) -> Array:
         self._check(y, "y")
         xp = namespace(y)
-        return xp.minimum(xp.maximum(y, in_kind(self.lower, y)), in_kind(self.upper, y))
+        return xp.minimum(xp.maximum(y, as_like(self.lower, y)), as_like(self.upper, y))
 
     def linear_minimizer(self, x: Array, h: Array) -> Array:
         self._check(x, "x")
@@ -95,7 +96,7 @@ class Box(Domain):
                 "linear_minimizer needs a bounded box; this one has infinite bounds"
             )
         xp = namespace(x, h)
-        corner = xp.where(h > 0, in_kind(self.lower, h), in_kind(self.upper, h))
+        corner = xp.where(h > 0, as_like(self.lower, h), as_like(self.upper, h))
         return xp.where(h == 0, self.project(x), corner)
 
     def __repr__(self) -> str:
@@ -190,12 +191,12 @@ class L1Ball(Domain):
 
     def contains(self, x: Array, tol: float | None = None) -> Array:
         self._check(x, "x")
-        size = namespace(x).sum(abs(x - in_kind(self.center, x)), axis=-1)
+        size = namespace(x).sum(abs(x - as_like(self.center, x)), axis=-1)
         return size <= self.radius + tolerance_of(tol, x)
 
     def project(self, y: Array) -> Array:
         self._check(y, "y")
-        xp, center = namespace(y), in_kind(self.center, y)
+        xp, center = namespace(y), as_like(self.center, y)
         offset = y - center
         size = abs(offset)
         inside = xp.sum(size, axis=-1, keepdims=True) <= self.radius
@@ -207,7 +208,7 @@ class L1Ball(Domain):
         self._check(h, "h")
         xp = namespace(x, h)
         top = xp.argmax(abs(h), axis=-1, keepdims=True)
-        vertex = in_kind(self.center, h) - self.radius * xp.sign(h) * _entry(top, h)
+        vertex = as_like(self.center, h) - self.radius * xp.sign(h) * _entry(top, h)
         still = xp.all(h == 0, axis=-1, keepdims=True)
         return xp.where(still, self.project(x), vertex)
 

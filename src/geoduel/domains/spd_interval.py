@@ -10,6 +10,7 @@ from typing import Literal
 import numpy as np
 
 from .._numerics.arrays import Array, eps, namespace, safe_sqrt
+from .._numerics.batches import as_like
 from .._numerics.linalg import eigh, factor
 from .._numerics.symmetric import sym
 from .._support.check import one_of, positive_int
@@ -20,11 +21,11 @@ from ._interval import (
     HalfSquaredDist,
     LogTrace,
     linear_bound,
-    minimize,
-    minimize_log_trace,
+    newton,
+    newton_log_trace,
     value_and_gap,
 )
-from .base import Domain, in_kind, positive_part, tolerance_of
+from .base import Domain, positive_part, tolerance_of
 
 __all__ = ["LinearMinimum", "Nearest", "SPDInterval"]
 
@@ -211,7 +212,7 @@ class SPDInterval(Domain):
         tiny = xp.finfo(x.dtype).tiny  # rounding may turn eigenvalues near zero negative
         squares = 0.0
         for sign, bound in zip((-1, 1), self._inverse_factors, strict=True):
-            inverse = in_kind(bound, x)
+            inverse = as_like(bound, x)
             w = xp.linalg.eigvalsh(sym(inverse @ x @ inverse.mT))
             excess = positive_part(sign * xp.log(xp.where(w > tiny, w, xp.full_like(w, tiny))))
             squares = squares + xp.vecdot(excess, excess)
@@ -240,7 +241,7 @@ class SPDInterval(Domain):
             back = np.linalg.pinv(half)
             w, axes = eigh(sym(back @ (np.eye(len(low)) - low) @ back.T))
             w = (axes * np.clip(w, 0.0, 1.0)) @ axes.T
-            z, value, _ = minimize(HalfSquaredDist(), low, half, w)
+            z, value, _ = newton(HalfSquaredDist(), low, half, w)
             points[i], distances[i] = sym(outer @ z @ outer.T), math.sqrt(2 * value)
             # The certificate, in coordinates where the projection is the identity.
             inverse = factor(points[i])[1]
@@ -252,9 +253,9 @@ class SPDInterval(Domain):
         if not len(outside) and tuple(given.shape) == shape:
             point = given
         else:
-            point = in_kind(points.reshape(shape), given)
+            point = as_like(points.reshape(shape), given)
         lead = shape[:-2]
-        return Nearest(point, *(in_kind(a.reshape(lead), given) for a in (distances, gaps)))
+        return Nearest(point, *(as_like(a.reshape(lead), given) for a in (distances, gaps)))
 
     def linear_minimizer(self, x: Array, h: Array) -> Array:
         return self._linear(x, h)[0]
@@ -272,7 +273,7 @@ class SPDInterval(Domain):
         (up,) = _flat((*value.shape, *s.shape[1:]), _seen(inverse, self._bounds[1]))
         bound = linear_bound(s, low, up).reshape(value.shape)
         bound = np.minimum(bound, value)  # rounding alone could put it above
-        return LinearMinimum(z, *(in_kind(a, x) for a in (value, bound, stationarity)))
+        return LinearMinimum(z, *(as_like(a, x) for a in (value, bound, stationarity)))
 
     def _linear(self, x: Array, h: Array) -> tuple[Array, Array, Array, tuple[Array, ...]]:
         """Point, value and first-order gap; S, L and the factor of x⁻¹, for the certificate."""
@@ -290,14 +291,14 @@ class SPDInterval(Domain):
             y = _closed_form(unit, low, up)
             value, gap = value_and_gap(LogTrace(unit), y, low, half)
         else:
-            y, value, gap = minimize_log_trace(unit, low, half, self.starts)
+            y, value, gap = newton_log_trace(unit, low, half, self.starts)
         lead = shape[:-2]
         z = sym(outer @ y.reshape(shape) @ outer.mT)
         if not size.all():
             still = (size == 0).reshape(*lead, 1, 1)
             z = np.where(still, self.project(np.broadcast_to(x, shape)), z)
         value, gap = (size * value).reshape(lead), (size * gap).reshape(lead)
-        return in_kind(z, given), value, gap, (s, low, inverse)
+        return as_like(z, given), value, gap, (s, low, inverse)
 
     def __repr__(self) -> str:
         return f"SPDInterval(n={self.manifold.point_shape[0]})"

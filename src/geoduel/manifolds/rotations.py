@@ -313,25 +313,21 @@ def _logarithm(g: Array) -> tuple[Array, Array]:
     cos = 1 + versine
     far = cos < _widest_gap(cos, -0.6, 0.0)[..., None]
     root = 1 / xp.sqrt(1 + xp.where(far, -cos, cos))
-    tan = (
-        root[..., :, None]
-        * fast_matmul(fast_matmul(q.mT, 0.5 * (r - r.mT)), q)
-        * root[..., None, :]
-    )
+    tan = root[..., :, None] * (q.mT @ (0.5 * (r - r.mT)) @ q) * root[..., None, :]
     tan = xp.where(far[..., :, None] ^ far[..., None, :], xp.zeros_like(tan), tan)
-    tan2, p = eigh(fast_matmul(tan.mT, tan))
+    tan2, p = eigh(tan.mT @ tan)
     length = xp.sqrt(abs(tan2))
     zero = length == 0
     ones = xp.ones_like(length)
     slope = xp.where(zero, ones, xp.atan(length) / xp.where(zero, ones, length))
-    omega = 2 * fast_matmul(tan, fast_matmul(p * slope[..., None, :], p.mT))
+    omega = 2 * (tan @ (p * slope[..., None, :]) @ p.mT)
     longest = 2 * xp.atan(length[..., -1])
     if bool(xp.any(far)):
         far = far[..., :, None] & far[..., None, :]
         turn, least = _complex_structure(tan, far)
         omega = xp.where(far, math.pi * turn - omega, omega)
         longest = xp.where(xp.any(far, axis=(-2, -1)), math.pi - 2 * least, longest)
-    omega = fast_matmul(fast_matmul(q, omega), q.mT)
+    omega = q @ omega @ q.mT
     omega = 0.5 * (omega - omega.mT)
     if r is not g:
         omega = omega + _change_of_logarithm(omega, g - r)  # zero, but for its derivative

@@ -23,7 +23,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from .._numerics.arrays import Array, host, namespace
-from .._numerics.batches import as_like, flat_pairs, leading_shape
+from .._numerics.batches import along_one_axis, as_like, leading_shape
 from ..errors import BudgetExhaustedError, OracleError
 
 __all__ = ["Oracle", "OracleBase", "answers", "answers_of", "checked_answer", "index_of", "is_bool"]
@@ -102,14 +102,14 @@ def _checked_answers(
         elif x.ndim == y.ndim == point_ndim:
             return checked_answer(oracle(x, y))
         else:
-            lead, xs, ys = flat_pairs(x, y, point_ndim)
+            lead, (xs, ys) = along_one_axis(point_ndim, x, y)
             each = (map if executor is None else executor.map)(oracle, xs, ys)
-            return as_like(x, np.reshape([checked_answer(a) for a in each], lead))
+            return as_like(np.reshape([checked_answer(a) for a in each], lead), x)
     except (OracleError, BudgetExhaustedError):
         raise
     except Exception as error:
         raise OracleError(f"the oracle raised {type(error).__name__}: {error}") from error
-    lead = tuple(np.shape(answer)) if point_ndim is None else leading_shape(x, y, point_ndim)
+    lead = tuple(np.shape(answer)) if point_ndim is None else leading_shape(point_ndim, x, y)
     return _checked_batch(answer, lead, x) if lead else checked_answer(answer)
 
 
@@ -128,6 +128,15 @@ class OracleBase:
     ) -> Any:
         """Answer one pair or many; the arguments are those of `geoduel.oracles.base.answers`."""
         raise NotImplementedError
+
+
+def answer_of(first_larger: Any, second_larger: Any, x: Array) -> Any:
+    """Answers from which of two numbers is larger: an int for one pair, else an array like x."""
+    if isinstance(first_larger, bool):
+        return first_larger - second_larger
+    xp = namespace(first_larger)
+    sign = xp.astype(first_larger, xp.int8) - xp.astype(second_larger, xp.int8)
+    return as_like(sign, x) if sign.ndim else int(sign)
 
 
 def index_of(flat: int, shape: tuple[int, ...]) -> tuple[int, ...]:
@@ -175,7 +184,7 @@ def _checked_batch(answer: Any, lead: tuple[int, ...] | None, x: Array) -> Array
             f"the vectorized oracle answered with shape {shape}, expected {lead}, one answer a pair"
         )
     try:
-        answer = as_like(x, answer)
+        answer = as_like(answer, x)
     except Exception as error:
         raise OracleError(f"the oracle answered {answer!r:.80}; {_EXPECTED}") from error
     xp = namespace(x)

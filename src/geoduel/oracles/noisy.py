@@ -11,7 +11,7 @@ from .._numerics.arrays import Array, device, namespace
 from .._numerics.batches import as_like
 from .._support.check import as_generator, nonnegative, one_of, positive, real
 from ..errors import ArgumentError
-from .base import Oracle, answers
+from .base import Oracle, answer_of, answers
 from .objective import Objective
 from .wrappers import Wrapper
 
@@ -96,6 +96,7 @@ class Noisy(Wrapper):
                     f"model={model!r} needs the values behind the duels: wrap an oracle made by "
                     f"from_objective directly, got {oracle!r:.80}"
                 )
+            self._difference = oracle.difference
 
     def answers(
         self, x: Array, y: Array, point_ndim: int | None = None, executor: Executor | None = None
@@ -113,16 +114,13 @@ class Noisy(Wrapper):
         return answer
 
     def _judge(self, x: Array, y: Array, point_ndim: int | None, executor: Executor | None) -> Any:
-        assert isinstance(self.oracle, Objective)
-        difference = self.oracle.difference(x, y, point_ndim, executor)
+        difference = self._difference(x, y, point_ndim, executor)
         draw = self.rng.logistic if self.model == "bradley-terry" else self.rng.normal
         if isinstance(difference, float):
             noisy = difference + draw(0.0, self.scale)
-            return (noisy > self.ties) - (noisy < -self.ties)
-        noisy = difference + as_like(difference, draw(0.0, self.scale, difference.shape))
-        xp = namespace(noisy)
-        sign = xp.astype(noisy > self.ties, noisy.dtype)
-        return as_like(x, sign - xp.astype(noisy < -self.ties, noisy.dtype))
+        else:
+            noisy = difference + as_like(draw(0.0, self.scale, difference.shape), difference)
+        return answer_of(noisy > self.ties, noisy < -self.ties, x)
 
 
 def _choose(condition: Any, a: Any, b: Any) -> Any:
@@ -130,7 +128,7 @@ def _choose(condition: Any, a: Any, b: Any) -> Any:
     if isinstance(b, int):
         return int(a) if condition else b
     xp = namespace(b)
-    return xp.where(xp.asarray(condition, device=device(b)), as_like(b, a), b)
+    return xp.where(xp.asarray(condition, device=device(b)), as_like(a, b), b)
 
 
 def _probability(value: Any, name: str) -> float:

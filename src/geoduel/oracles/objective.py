@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from .._numerics.arrays import Array, device, host, namespace
-from .._numerics.batches import as_like
 from ..errors import ArgumentError, BudgetExhaustedError, OracleError
-from .base import OracleBase, index_of
+from .base import OracleBase, answer_of, index_of
+from .memory import ArrayMemory, PointMemory
 
 __all__ = ["Objective", "from_objective"]
 
@@ -63,18 +63,13 @@ def from_objective(
     return Objective(f, vectorized, cache)
 
 
-_LOWEST = -math.inf
-
-
 class Objective(OracleBase):
     """See `from_objective`."""
 
     def __init__(self, f: Callable[[Array], Any], vectorized: bool, cache: bool) -> None:
         self._f, self.vectorized, self._cache = f, vectorized, cache
-        # Shape of the points of the last two duels, and the key and the value of each, newest
-        # first. Replaced as a whole and never changed, so that threads may share it.
-        self._known: tuple[Any, ...] = (None,) * 9
-        self._arrays: tuple[tuple[np.ndarray, np.ndarray], ...] = ()
+        self._points = PointMemory() if cache else None
+        self._arrays = ArrayMemory() if cache else None
 
     def __reduce__(self) -> tuple[Any, ...]:
         # What is remembered stays behind: it would travel to every worker with every pair.
@@ -86,96 +81,36 @@ class Objective(OracleBase):
     def answers(
         self, x: Array, y: Array, point_ndim: int | None = None, executor: Executor | None = None
     ) -> Any:
-        if x.ndim == point_ndim == y.ndim or self._is_single(x, y, point_ndim):
-            fx, fy = self._both(x, y)
-            return (fx > fy) - (fx < fy)
         fx, fy = self._values(x, y, point_ndim, executor)
-        xp = namespace(fx)
-        # Not the sign of a difference: infinite values may meet.
-        sign = xp.astype(fx > fy, fx.dtype) - xp.astype(fx < fy, fx.dtype)
-        return as_like(x, sign) if sign.ndim else int(sign)
+        # No sign of a difference, since infinite values may meet.
+        return (fx > fy) - (fx < fy) if type(fx) is float else answer_of(fx > fy, fx < fy, x)
 
     def difference(
         self, x: Array, y: Array, point_ndim: int | None = None, executor: Executor | None = None
     ) -> Any:
         """f(x) - f(y), for models of noise that depend on it; 0 for equal infinite values."""
-        if self._is_single(x, y, point_ndim):
-            fx, fy = self._both(x, y)
-            return 0.0 if fx == fy else fx - fy
         fx, fy = self._values(x, y, point_ndim, executor)
+        if isinstance(fx, float):
+            return 0.0 if fx == fy else fx - fy
         xp = namespace(fx)
         zero = xp.zeros_like(fx)
         difference = xp.where(fx == fy, zero, fx - xp.where(fx == fy, zero, fy))
         return difference if difference.ndim else float(difference)
 
-    def _is_single(self, x: Array, y: Array, point_ndim: int | None) -> bool:
-        if point_ndim is None:
-            if not self.vectorized:
-                return True
-            point_ndim = self.point_ndim
-        return x.ndim == point_ndim == y.ndim
-
-    # -- one point ---------------------------------------------------------------------------------
-
-    def _both(self, x: Array, y: Array) -> tuple[float, float]:
-        """Values at two points, remembered or new."""
-        if self._cache and type(x) is np.ndarray is type(y):
-            kx, ky, shape = x.tobytes(), y.tobytes(), x.shape
-        else:
-            kx, ky, shape = _key(x), _key(y), tuple(x.shape)
-            if not self._cache or kx is None or ky is None:
-                return self._evaluate_one(x), self._evaluate_one(y)
-        held, k1, f1, k2, f2, k3, f3, k4, f4 = self._known
-        if held != shape:  # the same bytes in another shape are another point
-            k1 = k2 = k3 = k4 = None
-        # Written out: around a cheap function this is what a run spends its time on.
-        try:
-            if kx == k1:
-                fx = f1
-            elif kx == k2:
-                fx = f2
-            elif kx == k3:
-                fx = f3
-            else:
-                fx = f4 if kx == k4 else self._f(x)
-            if ky == kx:
-                fy = fx
-            elif ky == k1:
-                fy = f1
-            elif ky == k2:
-                fy = f2
-            elif ky == k3:
-                fy = f3
-            else:
-                fy = f4 if ky == k4 else self._f(y)
-        except (OracleError, BudgetExhaustedError):  # of an oracle inside it
-            raise
-        except Exception as error:
-            raise _objective_failed(error) from error
-        if not (type(fx) is float is type(fy) and fx > _LOWEST and fy > _LOWEST):
-            fx, fy = _value(fx, x), _value(fy, y)
-        self._known = shape, kx, fx, ky, fy, k1, f1, k2, f2
-        return fx, fy
-
-    def _evaluate_one(self, x: Array) -> float:
-        try:
-            value = self._f(x)
-        except (OracleError, BudgetExhaustedError):  # of an oracle inside it
-            raise
-        except Exception as error:
-            raise _objective_failed(error) from error
-        return _value(value, x)
-
-    # -- leading axes ------------------------------------------------------------------------------
-
     def _values(
         self, x: Array, y: Array, point_ndim: int | None, executor: Executor | None
-    ) -> tuple[Array, Array]:
-        """Values at all points; of a function of single points as float64 NumPy arrays."""
+    ) -> tuple[Any, Any]:
+        """Values at two points, as floats; at two arrays of points, as arrays."""
+        if point_ndim is None and self.vectorized:
+            point_ndim = self.point_ndim
+        if x.ndim == point_ndim == y.ndim or (point_ndim is None and not self.vectorized):
+            if self._points is None:
+                return self._evaluate_one(x), self._evaluate_one(y)
+            return self._points.values(self._evaluate_one, x, y)
         if point_ndim is not None:
             self.point_ndim = point_ndim
-        fy = self._recall(y)  # an incumbent is asked second
-        wanted = [x, y] if fy is None else [x]
+        fy = None if self._arrays is None else self._arrays.recall(y, self.point_ndim or 0)
+        wanted = [x, y] if fy is None else [x]  # an incumbent is asked second
         if self.vectorized:
             values = [self._evaluate(points) for points in wanted]
             if fy is not None:
@@ -184,9 +119,19 @@ class Objective(OracleBase):
             values = self._evaluate_each(wanted, executor)
             if fy is not None:
                 values.append(fy)
-        self._remember(x, values[0])
-        self._remember(y, values[1])
+        if self._arrays is not None:
+            self._arrays.keep(x, values[0], self.point_ndim or 0)
+            self._arrays.keep(y, values[1], self.point_ndim or 0)
         return values[0], values[1]
+
+    def _evaluate_one(self, x: Array) -> float:
+        try:
+            value = self._f(x)
+        except (OracleError, BudgetExhaustedError):  # of an oracle inside it
+            raise
+        except Exception as error:
+            raise _failed(error) from error
+        return value if type(value) is float and value > -math.inf else _value(value, x)
 
     def _evaluate_each(self, arrays: list[Array], executor: Executor | None) -> list[np.ndarray]:
         """Values of a function of single points, all asked at once."""
@@ -206,7 +151,7 @@ class Objective(OracleBase):
         except (OracleError, BudgetExhaustedError):  # of an oracle inside it
             raise
         except Exception as error:
-            raise _objective_failed(error) from error
+            raise _failed(error) from error
         xp = namespace(x)
         shape = getattr(value, "shape", None)
         if shape is None:
@@ -237,61 +182,8 @@ class Objective(OracleBase):
             )
         return value
 
-    def _recall(self, x: Array) -> np.ndarray | None:
-        """Values at an array of points, if each of them is one of those remembered."""
-        points = self._table(x)
-        if points is None:
-            return None
-        tables = [e for e in self._arrays if e[0].shape == points.shape]
-        row = 0
-        known = np.zeros(len(points), dtype=bool)
-        value = np.zeros(len(points))
-        while tables:
-            # A table is compared as a whole only if it has the next point that is not known yet, so
-            # that new points cost next to nothing.
-            wanted = points[row].tobytes()
-            hit = next((e for e in tables if e[0][row].tobytes() == wanted), None)
-            if hit is None:
-                return None
-            value = np.where(known, value, hit[1])
-            known |= (points == hit[0]).all(axis=1)
-            if known.all():
-                return value.reshape(x.shape[: x.ndim - (self.point_ndim or 0)])
-            row = int(known.argmin())
-            tables = [e for e in tables if e is not hit]
-        return None
 
-    def _remember(self, x: Array, value: Array) -> None:
-        if (points := self._table(x)) is not None:
-            self._arrays = ((points.copy(), host(value).ravel()), *self._arrays[:3])
-
-    def _table(self, x: Array) -> np.ndarray | None:
-        """Points as rows of a NumPy array; None where looking them up would not pay."""
-        lead = x.shape[: x.ndim - (self.point_ndim or 0)]
-        if not self._cache or len(lead) == 0 or 0 in x.shape:
-            return None
-        if type(x) is not np.ndarray:
-            if not hasattr(x, "detach") or x.device.type != "cpu":
-                return None  # on an accelerator each look would wait for what runs there
-            x = host(x)
-        return x.reshape(math.prod(lead), -1)
-
-
-def _key(x: Array) -> bytes | tuple[int, int] | None:
-    """What tells a point that is no NumPy array from others, now and after it was overwritten.
-
-    Its content in main memory; identity and version of a tensor on an accelerator, since reading
-    it would wait for what runs there; None for arrays that have neither.
-    """
-    try:
-        if x.device.type == "cpu":
-            return host(x).tobytes()
-        return id(x), x._version
-    except (AttributeError, RuntimeError):
-        return None
-
-
-def _objective_failed(error: Exception) -> OracleError:
+def _failed(error: Exception) -> OracleError:
     return OracleError(f"the objective raised {type(error).__name__}: {error}")
 
 
@@ -311,6 +203,6 @@ def _value(value: Any, x: Array) -> float:
         raise OracleError(
             f"the objective returned {type(value).__name__}, expected a number: {value!r:.80}"
         ) from error
-    if not value > _LOWEST:  # NaN, too
+    if not value > -math.inf:  # NaN, too
         raise OracleError(f"the objective returned {value} at {x!r:.200}")
     return value

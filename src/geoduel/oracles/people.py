@@ -1,4 +1,4 @@
-"""Simulated people: what to test a study with before anyone is asked."""
+"""Simulated people, to test a study with before anyone is asked."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from .._support.check import nonnegative, positive, real
 from ..errors import ArgumentError
 from ..manifolds.base import Manifold
 
-__all__ = ["DEGREE", "Person", "draw_crowd", "draw_person"]
+__all__ = ["DEGREE", "SLOPE", "Person", "draw_crowd", "draw_person"]
 
 DEGREE = math.pi / 180
-SLOPE = math.log(3)  # a difference of one JND is told right three times out of four
+SLOPE = math.log(3)  # of the logistic: a difference of one JND is told right 3 times out of 4
 
 
 @dataclass
@@ -37,9 +37,9 @@ class Person:
     manifold : Manifold
         Where the points live.
     ideal : array of shape point_shape
-        What they like best.
+        The point they like best.
     rng : numpy.random.Generator or int
-        The person's moods. The same seed and questions give the same answers.
+        Draws their noise and lapses. The same seed and questions give the same answers.
     jnd : float
         Just-noticeable difference, a geodesic length; by default one degree, as radians.
     lapse : float
@@ -53,8 +53,8 @@ class Person:
     fatigue : float
         Growth of the JND by each answer, as a fraction of the first one.
     weber : float
-        Growth of the JND with the mean loss of what is shown, a fraction: far from what they like
-        people tell less.
+        Growth of the JND with the mean loss of the two points shown, a fraction: people tell less
+        of points far from their ideal.
     power : float
         The loss is the distance to this power, over (20 degrees)^(power - 1); 1 is the distance.
     sensitivity : ndarray of shape (dim, dim), optional
@@ -125,7 +125,7 @@ class Person:
         return float(self.manifold.dist(self.ideal, x))
 
     def compare(self, left: Array, right: Array) -> Literal["left", "right", "tie"]:
-        """What they say of two points, shown left and right."""
+        """Their verdict on two points, shown left and right."""
         rng = self.rng
         losses = self.loss(left), self.loss(right)
         jnd = self.jnd * (1 + self.fatigue * self.answers) + self.weber * sum(losses) / 2
@@ -152,7 +152,7 @@ class Person:
         return self.answer(x, y, 1 if self.rng.random() < 0.5 else -1)
 
     def rate(self, duel: Any) -> Literal["a", "b", "tie"]:
-        """As a rater: what to tell a study about a duel with ``a``, ``b`` and ``left``."""
+        """As a rater: the answer to tell a study about a duel with ``a``, ``b`` and ``left``."""
         words: dict[int, Literal["a", "b", "tie"]] = {-1: "a", 1: "b", 0: "tie"}
         return words[self.answer(duel.a, duel.b, 1 if duel.left == "a" else -1)]
 
@@ -174,11 +174,11 @@ def draw_person(
     rng : numpy.random.Generator
         Draws the ideal, the axes of the sensitivities and the person's seed.
     distance : float
-        Of the ideal, a geodesic length.
+        Distance of the ideal from ``x0``, a geodesic length.
     spread : float
         Sensitivities run geometrically from 1 to 1/spread, along random axes.
     **settings
-        Of `Person`.
+        Other settings of `Person`.
 
     Examples
     --------
@@ -220,11 +220,11 @@ def draw_crowd(
     manifold, x0, rng, distance, **settings
         As in `draw_person`.
     n : int
-        How many.
+        Number of raters.
     disagreement : float
         Distance of each rater's own ideal from the common one, a geodesic length.
     varied : float
-        Their JNDs differ by factors exp(varied · N(0, 1)).
+        The JNDs of the raters differ by factors exp(varied · N(0, 1)).
 
     Examples
     --------

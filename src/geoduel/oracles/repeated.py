@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from .._numerics.arrays import Array, device, host, namespace
-from .._numerics.batches import as_like, flat_pairs
+from .._numerics.batches import along_one_axis, as_like
 from .._support.check import positive_int, real
 from ..errors import ArgumentError
 from .base import Oracle, answers
@@ -107,7 +107,7 @@ class Repeated(Wrapper):
         # The pairs that are still open are asked in rounds, each time as one batch.
         lead = tuple(answer.shape)
         point_ndim = max(x.ndim, y.ndim) - len(lead)
-        _, x, y = flat_pairs(x, y, point_ndim)
+        _, (x, y) = along_one_axis(point_ndim, x, y)
         xp = namespace(x)
         counts = np.zeros((math.prod(lead), 3), dtype=int)
         still_open = np.arange(len(counts))
@@ -125,10 +125,7 @@ class Repeated(Wrapper):
         self.capped += still_open.size
         ranked = np.sort(counts, axis=1)
         most = np.where(ranked[:, 2] > ranked[:, 1], counts.argmax(axis=1) - 1, 0)
-        return as_like(like, np.reshape(most, lead))
-
-
-# -- private ---------------------------------------------------------------------------------------
+        return as_like(np.reshape(most, lead), like)
 
 
 class _Needed:

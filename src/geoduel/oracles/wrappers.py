@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .._numerics.arrays import Array, host, namespace
-from .._numerics.batches import flat_pairs, leading_shape
+from .._numerics.batches import along_one_axis, leading_shape
 from .._support.check import positive_int
 from ..errors import ArgumentError, BudgetExhaustedError, OracleError
 from .base import Oracle, OracleBase, answers, checked_answer
@@ -145,7 +145,7 @@ class Counted(Wrapper):
                 return None
         if x.ndim == point_ndim == y.ndim:
             return 1
-        return math.prod(leading_shape(x, y, point_ndim))
+        return math.prod(leading_shape(point_ndim, x, y))
 
 
 class Record(NamedTuple):
@@ -201,7 +201,7 @@ class Recorded(Wrapper):
         if isinstance(answer, int):
             self.records.append(Record(x_copy, y_copy, answer))
             return answer
-        _, xs, ys = flat_pairs(x_copy, y_copy, max(x.ndim, y.ndim) - answer.ndim)
+        _, (xs, ys) = along_one_axis(max(x.ndim, y.ndim) - answer.ndim, x_copy, y_copy)
         each = host(answer).ravel().astype(int).tolist()
         self.records += [Record(xs[i], ys[i], a) for i, a in enumerate(each)]
         return answer

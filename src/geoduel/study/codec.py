@@ -117,8 +117,11 @@ def decode_settings(value: Any) -> Any:
     if name not in _types():
         raise ArgumentError(f"this version of geoduel has nothing called {name!r}")
     kind = _types()[name]
+    parameters = inspect.signature(kind).parameters
+    # A setting that was left out then, and that the class no longer has, changes nothing.
+    given = {k: item for k, item in given.items() if k in parameters or item is not None}
     positional: tuple[Any, ...] = ()
-    for key, parameter in inspect.signature(kind).parameters.items():
+    for key, parameter in parameters.items():
         if parameter.kind is parameter.VAR_POSITIONAL:
             positional = decode_settings(given.pop(key))
     try:

@@ -25,6 +25,8 @@ def part(settings: dict[str, Any], key: str, given: Any, study: str) -> Any:
     """The manifold or method of a study: as described, or as the caller gave it."""
     described = settings[key]
     foreign = isinstance(described, dict) and described["type"] == FOREIGN
+    if given is not None and not foreign:  # in terms of this version, which may have fewer settings
+        described = describe(decode_settings(described))
     if given is None:
         if not foreign:
             return decode_settings(described)

@@ -9,6 +9,7 @@ import pytest
 import geoduel as gd
 from geoduel.errors import ArgumentError
 from geoduel.methods.people import bisection
+from geoduel.methods.people.bisection import densest_window, middle_of_half, posterior
 from geoduel.oracles import Person
 from geoduel.oracles.people import DEGREE
 
@@ -63,7 +64,7 @@ def test_posterior_is_that_of_brute_force(raters):
     for rater in set(raters):
         expected *= brute_force([q for q in answers if q[4] == rater], state.grid)
     expected /= expected.sum()
-    assert np.allclose(bisection._marginal(state), expected, rtol=1e-4, atol=1e-9)
+    assert np.allclose(posterior(state), expected, rtol=1e-4, atol=1e-9)
 
 
 def test_naming_the_points_the_other_way_round_changes_nothing():
@@ -92,6 +93,14 @@ def test_a_turned_start_turns_everything():
         states.append(state)
     assert np.allclose(turn @ states[0].best, states[1].best, atol=1e-9)
     assert states[0].uncertainty == pytest.approx(states[1].uncertainty)
+
+
+def test_before_answers_raters_are_what_people_are_believed_to_be():
+    """The posterior mean of each number is that of its prior."""
+    usual = METHOD.observers(LINE, answered(METHOD, LINE, at(0), []))[""]
+    left = sum(value * weight for value, weight in zip(*bisection.LEFTS, strict=True))
+    assert (usual.answers, usual.left, usual.bias) == pytest.approx((0, left, 0), abs=1e-6)
+    assert usual.jnd == pytest.approx(1.0)
 
 
 def test_a_tie_says_that_the_ideal_is_halfway():
@@ -130,17 +139,17 @@ def test_recommends_the_middle_of_the_shortest_half(turned):
     grid = np.linspace(-45, 45, 361)
     p = np.where(abs(grid - 7.5) <= 2.5, 0.6 / 21, 0.4 / 340)[::turned]
     shortest = 0.5 / 0.6 * 21 * 0.25
-    middle = bisection._middle(grid, p)
+    middle = middle_of_half(grid, p)
     assert abs(middle - turned * 7.5) <= (21 * 0.25 - shortest) / 2 + 1e-9
-    assert bisection._middle(grid, np.ones(361) / 361) == pytest.approx(0, abs=1e-9)
-    assert bisection._middle(grid, np.eye(361)[100]) == pytest.approx(grid[100])
+    assert middle_of_half(grid, np.ones(361) / 361) == pytest.approx(0, abs=1e-9)
+    assert middle_of_half(grid, np.eye(361)[100]) == pytest.approx(grid[100])
 
 
 def test_densest_window_by_loops():
     p = np.random.default_rng(0).random((3, 40))
     for width in (0, 4, 30):
         loops = [max(q[max(i - width, 0) : i + width + 1].sum() for i in range(40)) for q in p]
-        assert np.allclose(bisection._densest(p, width), loops)
+        assert np.allclose(densest_window(p, width), loops)
 
 
 def test_the_region_does_not_lean_on_the_assumed_jnd(monkeypatch):
@@ -149,7 +158,7 @@ def test_the_region_does_not_lean_on_the_assumed_jnd(monkeypatch):
     monkeypatch.setattr(bisection, "JNDS", (bisection.JNDS[0], bisection.STATED))
     expected = state.prior * brute_force(SOME, state.grid)
     expected /= expected.sum()
-    found = bisection._marginal(state, bisection._RATER.stated)
+    found = posterior(state, stated=True)
     assert np.allclose(found, expected, rtol=1e-4, atol=1e-9)
     away = abs(state.grid - state.best[0])
     assert found[away <= state.uncertainty + 0.25].sum() >= 0.8
@@ -228,9 +237,6 @@ def test_stops_at_the_wanted_accuracy_and_stays_in_the_domain():
     ("call", "word"),
     [
         (lambda: gd.Bisection().start(gd.Sphere(3), np.eye(3)[0], np.random.default_rng(0)), "dim"),
-        (lambda: gd.Bisection(jnd=-1.0), "jnd"),
-        (lambda: gd.Bisection(prior_radius=0.0), "prior_radius"),
-        (lambda: gd.Bisection(initial_step=1.0), "prior_radius"),
         (lambda: answered(METHOD, LINE, at(0), [(at(1), at(2), 2, 0, None)]), "answer"),
         (lambda: answered(METHOD, LINE, at(0), [(at(1), at(2), 1, 5, None)]), "left"),
     ],

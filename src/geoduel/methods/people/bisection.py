@@ -12,26 +12,38 @@ import numpy as np
 from ..._numerics.arrays import Array, device, namespace
 from ...errors import ArgumentError
 from ...manifolds.base import Manifold
+from ...oracles.people import SLOPE
 from ..frame import to_numpy
-from .observer import BIAS, LAPSE, SLOPE, TIE, Observer, sigmoid
-from .questions import QuestionMethod, best_question, check_answer, check_settings, inside, scales
+from .observer import (
+    BIAS_SPREAD,
+    LAPSE_MEDIAN,
+    LAPSED_TIES,
+    TIE_MEDIAN,
+    Observer,
+    Raters,
+    sigmoid,
+)
+from .questions import PersonMethod, best_question, check_answer, inside, stacked
+from .weights import drawn, imagined, information, radius_holding
 
-__all__ = ["Bisection", "BisectionState"]
+__all__ = ["Bisection", "BisectionState", "densest_window", "middle_of_half", "posterior"]
 
-# Frozen. What they were tuned on, and what had been seen by then: docs/people.md.
+# Frozen; docs/notebook/bisection.md says what they were tuned on.
 CELLS = 361  # of the grid
-RATERS = 16  # tables at most; whoever comes later shares the last
-FANTASIES = 8
-DENSE = (4, 7)  # after so many answers questions are for the densest window, else they inform
+RATERS = 16  # tables at most; later raters share the last
+FANTASIES = 8  # worlds imagined
+DENSE = (4, 7)  # numbers of answers between which questions are for the densest window
 WIDE = 5.0  # half-width of a question, in JND, at least
-TAIL = 30.0  # decay of the prior beyond its radius, per radius
+DECAY_BEYOND = 30.0  # decay rate of the prior beyond its radius, per radius
+REGION = 0.8  # share of the belief in the stated region
 
 # Grid of what a rater may be like, with prior weights: JND (factor), bias, tie width; lapse, left.
 JNDS = ((1 / 9, 1 / 3, 1.0, 3.0, 9.0), (0.02, 0.39, 1.0, 0.39, 0.02))
-STATED = (2.0, 1.0, 1.0, 1.0, 1.0)  # weights for the stated region; the first is of all below, too
-BIASES = ((-1.2 * BIAS, 0.0, 1.2 * BIAS), (0.25, 0.5, 0.25))
-TIES = ((0.0, TIE[0], 3 * TIE[0]), (0.6, 0.2, 0.2))
-LAPSES = ((LAPSE[0] / 3, LAPSE[0], 4 * LAPSE[0]), (0.3, 0.45, 0.25))
+# Weights of the JNDs for the stated region; the first stands for all smaller ones, too.
+STATED = (2.0, 1.0, 1.0, 1.0, 1.0)
+BIASES = ((-1.2 * BIAS_SPREAD, 0.0, 1.2 * BIAS_SPREAD), (0.25, 0.5, 0.25))
+TIES = ((0.0, TIE_MEDIAN, 3 * TIE_MEDIAN), (0.6, 0.2, 0.2))
+LAPSES = ((LAPSE_MEDIAN / 3, LAPSE_MEDIAN, 4 * LAPSE_MEDIAN), (0.3, 0.45, 0.25))
 LEFTS = ((0.1, 0.5, 0.95), (0.1, 0.65, 0.25))
 
 
@@ -47,21 +59,18 @@ class BisectionState(NamedTuple):
     prior : ndarray of shape (n,)
     tables : ndarray of shape (raters, 45, 9, n)
         Likelihood times prior of what the rater is like: (JND, bias, tie width), (lapse, left).
-    raters : tuple of str
-        Whose table is whose; "" for answers without a name.
-    answers : tuple of int
-        How many each has given.
+    raters : Raters
+        The raters of the tables.
     """
 
     start: Array
     grid: np.ndarray
     prior: np.ndarray
     tables: np.ndarray
-    raters: tuple[str, ...]
-    answers: tuple[int, ...]
+    raters: Raters
     best: Array
-    uncertainty: float
-    noise: float
+    uncertainty: float = math.inf
+    noise: float = 0.0
     stop: str | None = None
 
     @property
@@ -70,7 +79,7 @@ class BisectionState(NamedTuple):
         return self.best
 
 
-class _Grid(NamedTuple):
+class RaterGrid(NamedTuple):
     """The raters' parameters, flattened: 45 that shape the logistic, 9 that mix it."""
 
     slope: np.ndarray
@@ -82,7 +91,7 @@ class _Grid(NamedTuple):
     stated: np.ndarray  # (45,): times these the weights are those for the stated region
 
 
-def _rater_grid() -> _Grid:
+def _rater_grid() -> RaterGrid:
     def flat(*axes: tuple[Sequence[float], Sequence[float]]) -> tuple[list[np.ndarray], np.ndarray]:
         values = np.meshgrid(*(np.array(v) for v, _ in axes), indexing="ij")
         weights = np.meshgrid(*(np.array(w) / sum(w) for _, w in axes), indexing="ij")
@@ -91,50 +100,36 @@ def _rater_grid() -> _Grid:
     (jnd, bias, tie), shape = flat(JNDS, BIASES, TIES)
     (lapse, left), mix = flat(LAPSES, LEFTS)
     stated = np.interp(jnd, JNDS[0], STATED) / np.interp(jnd, *JNDS)
-    return _Grid(SLOPE / jnd, bias, tie, lapse, left, shape[:, None] * mix, stated)
+    return RaterGrid(SLOPE / jnd, bias, tie, lapse, left, shape[:, None] * mix, stated)
 
 
-_RATER = _rater_grid()
+RATER_GRID = _rater_grid()
 
 
 @dataclass(frozen=True)
-class Bisection(QuestionMethod):
+class Bisection(PersonMethod):
     """Bayesian bisection: one dimension, human answers.
 
-    A person's loss is the distance to an ideal. Which of two points m ± h they prefer tells on
-    which side of m it lies, more surely the further away. The posterior of the ideal is kept on a
-    grid, for every combination of a rater's just-noticeable difference, lapse rate, share of
-    "left" in lapses, side bias and tie width.
+    A person's loss is the distance to an ideal. The one of two points m ± h that they prefer tells
+    on which side of m the ideal lies, more surely the further away. The posterior of the ideal is
+    kept on a grid, for every combination of a rater's just-noticeable difference, lapse rate, share
+    of "left" in lapses, side bias and tie width.
 
         p(ideal) = prior(ideal) Π_raters Σ_parameters p(parameters) Π_answers P(answer | ...)
         ask: m ± h with the m, among quantiles of p, whose answer tells most about the ideal, or,
              for the fifth to the seventh, leaves the densest window of ± one JND;
-             h = 5 JND, or what is left to search if that is more
+             h = 5 JND, or the length that holds nine tenths of p if that is more
         recommend: the middle of the shortest interval that holds half of p
 
-    Raters are independent given the ideal, so that one who contradicts themselves gets a flat
-    factor and counts less. What is asked and recommended leans on the assumed JND. The stated
-    region does not: there p(JND) is about flat, over a factor of nine either way.
+    Raters are independent given the ideal, so raters who contradict themselves get a flat factor
+    and count less. Questions and recommendation lean on the assumed JND. The stated region does
+    not: there p(JND) is about flat, over a factor of nine either way.
 
     Parameters
     ----------
-    domain : Domain, optional
-        Feasible set, for the questions and the recommendation.
-    initial_step : None
-        Not used: `prior_radius` takes its place.
-    parallel : int, optional
-        Most questions open at once, where one program asks for several people: by default one more
-        than there are dimensions, as more would be asked too blindly.
-    x_tol : float, optional
-        Stop once the 80 % region is smaller than this geodesic length.
-    min_radius : float
-        Least half-width of a question, a geodesic length.
-    jnd : float, optional
-        Roughly the just-noticeable difference, a geodesic length; a factor 3 does little harm. By
-        default a forty-fifth of `prior_radius`.
-    prior_radius : float, optional
-        The ideal is expected within this distance of the start, a geodesic length; 3 % of the
-        belief goes beyond. By default half the manifold's typical distance, 45 degrees.
+    domain, x_tol, parallel, min_radius, jnd, prior_radius
+        As in `geoduel.methods.people.questions.PersonMethod`. An assumed JND that is wrong by a
+        factor of 3 does little harm, and 3 % of the belief lies beyond the radius of the prior.
 
     References
     ----------
@@ -153,14 +148,7 @@ class Bisection(QuestionMethod):
     True
     """
 
-    jnd: float | None = None
-    prior_radius: float | None = None
-
     version: ClassVar[int] = 2
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_settings(self, "jnd", "prior_radius")
 
     def start(self, manifold: Manifold, x0: Array, rng: np.random.Generator) -> BisectionState:
         if manifold.dim != 1:
@@ -168,17 +156,12 @@ class Bisection(QuestionMethod):
                 f"Bisection needs a manifold of dimension 1, got {manifold} of dimension "
                 f"{manifold.dim}; for 2 to 6 see IdealPoint"
             )
-        radius, _ = scales(self, manifold)
+        radius, _ = self.scales(manifold)
         furthest = min(1.5 * radius, manifold.injectivity_radius)
         grid = np.linspace(-furthest, furthest, int(CELLS * furthest / radius) | 1)
-        prior = np.exp(-TAIL * np.maximum(abs(grid) / radius - 1, 0))
-        tables = _fresh(len(grid))
-        state = BisectionState(x0, grid, prior, tables, ("",), (0,), x0, math.inf, LAPSE[0] / 2)
+        prior = np.exp(-DECAY_BEYOND * np.maximum(abs(grid) / radius - 1, 0))
+        state = BisectionState(x0, grid, prior, _fresh(len(grid)), Raters(("",), (0,)), x0)
         return self._concluded(manifold, state)
-
-    def open_at_once(self, manifold: Manifold) -> int | None:
-        """One more than there are dimensions, or what ``parallel`` says."""
-        return self.parallel or manifold.dim + 1
 
     def propose(
         self,
@@ -187,14 +170,14 @@ class Bisection(QuestionMethod):
         rng: np.random.Generator,
         pending: Sequence[tuple[Array, Array]] = (),
     ) -> tuple[Array, Array]:
-        radius, assumed = scales(self, manifold)
-        p = _marginal(state)
+        radius, assumed = self.scales(manifold)
+        p = posterior(state)
         possible = np.flatnonzero(p > 1e-7 * p.max())
         keep = slice(possible[0], possible[-1] + 1)
         grid, p = state.grid[keep], p[keep] / p[keep].sum()
         cumulated = np.cumsum(p)
         shape, lapsed = self._average(state, keep)
-        jnd = assumed * float((SLOPE / _RATER.slope) @ (shape @ p) / np.sum(shape @ p))
+        jnd = assumed * float((SLOPE / RATER_GRID.slope) @ (shape @ p) / np.sum(shape @ p))
         spread = np.interp([0.05, 0.95], cumulated, grid)
         half = min(max(WIDE * jnd, float(spread[1] - spread[0])), radius)
         half = max(half, self.min_radius)
@@ -203,22 +186,25 @@ class Bisection(QuestionMethod):
         outer = 0.2
         if pending:
             outer = 0.04
-            worlds = self._fantasies(manifold, state, rng, pending, grid, p, shape, lapsed)
+            chances = self._predict(manifold, state, *stacked(pending), grid, shape, lapsed)
+            truths = drawn(p, FANTASIES, 0.5)
+            worlds = p * [np.prod(imagined(rng, chances, t), axis=0) for t in truths]
+            worlds /= worlds.sum(axis=1, keepdims=True)
         centres = np.interp(np.linspace(outer, 1 - outer, 15), cumulated, grid)
         if self.domain is not None:  # the ideal may lie outside, where nothing can be asked
             around = np.linspace(state.grid[0], state.grid[-1], 45)
             allowed = to_numpy(self.domain.contains(self._points(manifold, state.start, around)))
             centres = np.concatenate([centres, around[allowed > 0]])
         a, b = self._ends(manifold, state.start, centres, half)
-        gain = np.zeros(len(centres))
-        for answer in self._predict(manifold, state, a, b, grid, shape, lapsed):
-            if DENSE[0] <= sum(state.answers) < DENSE[1]:
-                deviation = math.sqrt(max(p @ grid**2 - (p @ grid) ** 2, 0))
-                cells = round(min(assumed, deviation) / (grid[1] - grid[0]))
-                gain += np.mean(_densest(worlds[:, None] * answer, cells), axis=0)
-            else:
-                total = worlds @ answer.T  # (worlds, candidates)
-                gain += np.mean(worlds @ _xlogx(answer).T - _xlogx(total), axis=0)
+        chances = self._predict(manifold, state, a, b, grid, shape, lapsed)
+        if DENSE[0] <= sum(state.raters.answers) < DENSE[1]:
+            deviation = math.sqrt(max(p @ grid**2 - (p @ grid) ** 2, 0))
+            cells = round(min(assumed, deviation) / (grid[1] - grid[0]))
+            gain = sum(
+                np.mean(densest_window(worlds[:, None] * q.T, cells), axis=0) for q in chances
+            )
+        else:
+            gain = information(worlds, chances)
         j = best_question(manifold, a, b, np.round(gain, 9), assumed)
         return a[j], b[j]
 
@@ -235,42 +221,44 @@ class Bisection(QuestionMethod):
         rater: str | None = None,
     ) -> BisectionState:
         check_answer(answer, left)
-        state, r = _with_rater(state, rater or "")
-        _, jnd = scales(self, manifold)
+        raters, r = state.raters.hear(rater or "", RATERS)
+        if r == len(state.tables):
+            tables = np.concatenate([state.tables, _fresh(len(state.grid))])
+        else:
+            tables = state.tables.copy()
+        _, jnd = self.scales(manifold)
         z = self._difference(manifold, state, a[None], b[None], state.grid)[0] / jnd
-        g = _RATER
+        g = RATER_GRID
         x = g.slope[:, None] * z + left * g.bias[:, None]
         tie = g.tie[:, None]
         if answer == 0:
-            seen = np.maximum(1 - sigmoid(x - tie) - sigmoid(-x - tie), 0)
-            share = np.full(len(g.left), 1e-3)
+            looked = np.maximum(1 - sigmoid(x - tie) - sigmoid(-x - tie), 0)
+            share = np.full(len(g.left), LAPSED_TIES)
         else:
-            seen = sigmoid(-answer * x - tie)
+            looked = sigmoid(-answer * x - tie)
             share = 0.5 - answer * left * (g.left - 0.5)
         lapse = g.lapse[:, None].astype(np.float32)
         guess = (g.lapse * share)[:, None].astype(np.float32)
-        tables = state.tables.copy()
-        tables[r] *= guess + (1 - lapse) * seen[:, None, :].astype(np.float32)
+        tables[r] *= guess + (1 - lapse) * looked[:, None, :].astype(np.float32)
         tables[r] /= tables[r].max()
-        counts = tuple(n + (i == r) for i, n in enumerate(state.answers))
-        state = state._replace(tables=tables, answers=counts)
+        state = state._replace(tables=tables, raters=raters)
         return self._concluded(manifold, _refined(state))
 
     def observers(self, manifold: Manifold, state: BisectionState) -> dict[str, Observer]:
         """What is known about each rater."""
-        _, jnd = scales(self, manifold)
-        p = _marginal(state)
+        _, jnd = self.scales(manifold)
+        p = posterior(state)
         found = {}
-        for name, table, n in zip(state.raters, state.tables, state.answers, strict=True):
+        for name, n, table in zip(*state.raters, state.tables, strict=True):
             w = _conditional(table) @ p
             shape, mix = w.sum(axis=1), w.sum(axis=0)
             found[name] = Observer(
                 answers=n,
-                jnd=jnd * math.exp(float(shape @ np.log(SLOPE / _RATER.slope))),
-                lapse=float(mix @ _RATER.lapse),
-                left=float(mix @ (_RATER.lapse * _RATER.left) / (mix @ _RATER.lapse)),
-                bias=float(shape @ (_RATER.bias / SLOPE)),
-                tie=float(shape @ (_RATER.tie / SLOPE)),
+                jnd=jnd * math.exp(float(shape @ np.log(SLOPE / RATER_GRID.slope))),
+                lapse=float(mix @ RATER_GRID.lapse),
+                left=float(mix @ (RATER_GRID.lapse * RATER_GRID.left) / (mix @ RATER_GRID.lapse)),
+                bias=float(shape @ (RATER_GRID.bias / SLOPE)),
+                tie=float(shape @ (RATER_GRID.tie / SLOPE)),
             )
         return found
 
@@ -284,6 +272,8 @@ class Bisection(QuestionMethod):
     def _ends(
         self, manifold: Manifold, start: Array, centres: np.ndarray, half: float
     ) -> tuple[Array, Array]:
+        """Pairs at centres ± half of the grid, inside the domain."""
+
         def ends(h: np.ndarray) -> tuple[Array, Array]:
             return tuple(self._points(manifold, start, centres + t) for t in (h, -h))
 
@@ -298,9 +288,9 @@ class Bisection(QuestionMethod):
 
     @staticmethod
     def _average(state: BisectionState, keep: slice) -> tuple[np.ndarray, np.ndarray]:
-        """Of a typical rater, given the ideal: weights of the 45 shapes that look, and lapses."""
+        """For each ideal, of a typical rater: weights of the 45 shapes, and the share of lapses."""
         q = sum(_conditional(t[..., keep]) for t in state.tables) / len(state.tables)
-        lapse = _RATER.lapse.astype(np.float32)
+        lapse = RATER_GRID.lapse.astype(np.float32)
         looked = np.matmul(1 - lapse, q)
         return looked, 1 - looked.sum(axis=0)
 
@@ -313,9 +303,9 @@ class Bisection(QuestionMethod):
         grid: np.ndarray,
         shape: np.ndarray,
         lapsed: np.ndarray,
-    ) -> list[np.ndarray]:
-        """Probabilities of "a", "b" and a tie given the ideal, of shape (pairs, n) each."""
-        _, jnd = scales(self, manifold)
+    ) -> np.ndarray:
+        """Probabilities of "a", "b" and a tie given the ideal, shape (3, n, pairs)."""
+        _, jnd = self.scales(manifold)
         z = self._difference(manifold, state, a, b, grid) / jnd
         pa, pb = np.empty_like(z), np.empty_like(z)
         # Sides are not known yet: the bias has no say.
@@ -325,56 +315,31 @@ class Bisection(QuestionMethod):
             width = np.array(TIES[0])[:, None]
             x[:] = np.sum(shape * sigmoid(steep - width), axis=(0, 1)) + lapsed / 2
             y[:] = np.sum(shape * sigmoid(-steep - width), axis=(0, 1)) + lapsed / 2
-        return [pa, pb, np.maximum(1 - pa - pb, 0)]
-
-    def _fantasies(
-        self,
-        manifold: Manifold,
-        state: BisectionState,
-        rng: np.random.Generator,
-        pending: Sequence[tuple[Array, Array]],
-        grid: np.ndarray,
-        p: np.ndarray,
-        shape: np.ndarray,
-        lapsed: np.ndarray,
-    ) -> np.ndarray:
-        xp = namespace(state.start)
-        a, b = (xp.stack([pair[i] for pair in pending]) for i in (0, 1))
-        probabilities = np.stack(self._predict(manifold, state, a, b, grid, shape, lapsed))
-        worlds = np.empty((FANTASIES, len(p)))
-        truths = np.searchsorted(np.cumsum(p), (np.arange(FANTASIES) + 0.5) / FANTASIES)
-        for world, truth in zip(worlds, np.minimum(truths, len(p) - 1), strict=True):
-            chances = np.cumsum(probabilities[:, :, truth], axis=0)
-            answer = np.sum(rng.random(len(pending)) * chances[-1] > chances[:2], axis=0)
-            world[:] = p * np.prod(probabilities[answer, np.arange(len(pending))], axis=0)
-            world /= world.sum()
-        return worlds
+        return np.stack([pa, pb, np.maximum(1 - pa - pb, 0)]).swapaxes(1, 2)
 
     def _concluded(self, manifold: Manifold, state: BisectionState) -> BisectionState:
-        p, grid = _marginal(state), state.grid
-        middle = _middle(grid, p)
+        p, grid = posterior(state), state.grid
+        middle = middle_of_half(grid, p)
         best = self._points(manifold, state.start, np.array([middle]))[0]
         if self.domain is not None:
             best = self.domain.project(best)
-        away = abs(grid - middle)
-        order = np.argsort(away)
-        held = np.cumsum(_marginal(state, _RATER.stated)[order])
-        radius = float(np.interp(0.8, held, away[order]))
-        lapses = [float((_conditional(t) @ p).sum(axis=0) @ _RATER.lapse) / 2 for t in state.tables]
-        noise = float(np.average(lapses, weights=np.array(state.answers) + 1e-9))
-        stop = "x_tol" if self.x_tol is not None and radius <= self.x_tol else None
+        radius = radius_holding(REGION, abs(grid - middle), posterior(state, stated=True))
+        lapse = RATER_GRID.lapse
+        wrong = [float((_conditional(t) @ p).sum(axis=0) @ lapse) / 2 for t in state.tables]
+        noise = float(np.average(wrong, weights=np.array(state.raters.answers) + 1e-9))
+        stop = self.settled(radius)
         return state._replace(best=best, uncertainty=radius, noise=noise, stop=stop)
 
 
 def _fresh(n: int) -> np.ndarray:
     """The table of a rater who has not answered yet."""
-    return np.repeat(_RATER.weight[None, :, :, None].astype(np.float32), n, axis=3)
+    return np.repeat(RATER_GRID.weight[None, :, :, None].astype(np.float32), n, axis=3)
 
 
-def _marginal(state: BisectionState, odds: np.ndarray | None = None) -> np.ndarray:
-    """Posterior of the ideal on the grid, with the weights of the 45 shapes times ``odds``."""
+def posterior(state: BisectionState, stated: bool = False) -> np.ndarray:
+    """Posterior of the ideal on the grid; with the weights for the stated region, or the others."""
     shapes = state.tables.sum(axis=2, dtype=np.float64)
-    likelihood = shapes.sum(axis=1) if odds is None else odds @ shapes
+    likelihood = RATER_GRID.stated @ shapes if stated else shapes.sum(axis=1)
     with np.errstate(divide="ignore"):
         logp = np.log(state.prior) + np.log(likelihood).sum(axis=0)
     p = np.exp(logp - logp.max())
@@ -386,7 +351,7 @@ def _conditional(table: np.ndarray) -> np.ndarray:
     return table / np.maximum(table.sum(axis=(0, 1)), 1e-30)
 
 
-def _middle(grid: np.ndarray, p: np.ndarray) -> float:
+def middle_of_half(grid: np.ndarray, p: np.ndarray) -> float:
     """Middle of the shortest interval that holds half of p; the mean of several as short."""
     cell = grid[1] - grid[0]
     edges = np.append(grid, grid[-1] + cell) - cell / 2
@@ -397,7 +362,7 @@ def _middle(grid: np.ndarray, p: np.ndarray) -> float:
     return float(np.mean((low + high)[shortest]) / 2)
 
 
-def _densest(p: np.ndarray, width: int) -> np.ndarray:
+def densest_window(p: np.ndarray, width: int) -> np.ndarray:
     """Most mass within ``width`` cells of a cell, along the last axis."""
     n = p.shape[-1]
     total = np.concatenate([np.zeros((*p.shape[:-1], 1)), np.cumsum(p, axis=-1)], axis=-1)
@@ -406,28 +371,9 @@ def _densest(p: np.ndarray, width: int) -> np.ndarray:
     return mass.max(axis=-1)
 
 
-def _xlogx(x: np.ndarray) -> np.ndarray:
-    return x * np.log(np.maximum(x, 1e-300))
-
-
-def _with_rater(state: BisectionState, rater: str) -> tuple[BisectionState, int]:
-    """The state with a table for the rater, and its index."""
-    if rater in state.raters:
-        return state, state.raters.index(rater)
-    if not any(state.answers):
-        return state._replace(raters=(rater,)), 0
-    if len(state.raters) == RATERS:
-        return state, RATERS - 1
-    tables = np.concatenate([state.tables, _fresh(len(state.grid))])
-    return (
-        state._replace(tables=tables, raters=(*state.raters, rater), answers=(*state.answers, 0)),
-        len(state.raters),
-    )
-
-
 def _refined(state: BisectionState) -> BisectionState:
     """A finer grid, once all but 1e-6 of the posterior fits into a third of the present one."""
-    grid, cumulated = state.grid, np.cumsum(_marginal(state))
+    grid, cumulated = state.grid, np.cumsum(posterior(state))
     low, high = np.searchsorted(cumulated, [5e-7, 1 - 5e-7])
     if 3 * (high - low + 2) > len(grid):
         return state

@@ -1,4 +1,7 @@
-"""A chart in which log(c, x) is a polynomial in c: what many ideals see of few points, cheaply."""
+"""Where points are, as seen from many possible ideals: a chart with log(c, x) polynomial in c.
+
+`particles` makes charts and moves to new ones, `perception` turns their logs into losses.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..._numerics.arrays import Array
+from ..._numerics.arrays import Array, namespace
 from ...errors import CutLocusError, MissingOperationError
 from ...manifolds.base import Manifold
 from ..frame import Frame, to_numpy
@@ -19,9 +22,9 @@ class Chart(NamedTuple):
     """Normal coordinates c about a point, in which ideals are believed to lie.
 
     An ideal c sees a point x as log(c, x), in the frame transported from the centre along the
-    geodesic to c. For many ideals and few points, that is interpolated by the quadratic polynomial
-    in c that is right at 1 + d + d(d+1)/2 nodes: the centre, ±r e_i and r (e_i + e_j)/√2. So any
-    manifold with exp, log and transport costs matrix products alone.
+    geodesic to c. The quadratic polynomial in c interpolates it that is right at 1 + d + d(d+1)/2
+    nodes: the centre, ±r e_i and r (e_i + e_j)/√2. Many ideals then cost matrix products alone, on
+    any manifold with exp, log and transport.
 
     Attributes
     ----------
@@ -69,7 +72,10 @@ class Chart(NamedTuple):
         return cls(frame, size, origin, nodes, axes, points, scale[:, None] * solve)
 
     def logs(self, manifold: Manifold, x: Array) -> np.ndarray:
-        """Coefficients of log(c, x) for points x of shape (m, ...); shape (F, d, m), float32."""
+        """Coefficients of log(c, x) for points x of shape (m, ...); shape (F, d, m), float32.
+
+        Where a log does not exist, at a cut locus, that of a flat space takes its place.
+        """
         v = manifold.log(self.points[:, None], x[None])
         own = to_numpy(manifold.to_coords(self.points[:, None], v))
         values = np.einsum("fjk,fmk->fjm", self.axes, own)
@@ -79,14 +85,19 @@ class Chart(NamedTuple):
         coefficients = self.solve @ values.reshape(len(values), -1)
         return coefficients.reshape(values.shape).astype(np.float32)
 
-    def seen_from(
-        self, manifold: Manifold, frame: Frame, c: np.ndarray, moved: np.ndarray
+    def pair_logs(self, manifold: Manifold, a: Array, b: Array) -> np.ndarray:
+        """Coefficients of log(c, a_j) and log(c, b_j) for m pairs, shape (F, d, 2, m), float32."""
+        both = self.logs(manifold, namespace(a).concat([a, b]))
+        return both.reshape(*both.shape[:2], 2, -1)
+
+    def in_frame(
+        self, manifold: Manifold, frame: Frame, centre: np.ndarray, c: np.ndarray
     ) -> np.ndarray:
-        """Coordinates in another frame, which lies at ``moved``, of points with coordinates c."""
+        """Coordinates of the points c of this chart in a frame about its point ``centre``."""
         y = self.frame.at(manifold, c)
         own = to_numpy(manifold.to_coords(frame.point, manifold.log(frame.point, y)))
         own = own if frame.rotation is None else own @ frame.rotation
-        return np.where(np.isfinite(own), own, c - moved)
+        return np.where(np.isfinite(own), own, c - centre)
 
 
 def features(c: np.ndarray) -> np.ndarray:

@@ -12,7 +12,7 @@ from .ideal_point import IdealPoint
 __all__ = ["for_people"]
 
 IDEAL = 6  # most dimensions for IdealPoint
-VISIBLE = 4 / 90  # least probe beyond, in typical distances: four degrees, on a sphere
+VISIBLE = 4 / 90  # least probe of Auto, in typical distances: four degrees on a sphere
 
 
 def for_people(manifold: Manifold, budget: int | None = None) -> Method:
@@ -28,8 +28,8 @@ def for_people(manifold: Manifold, budget: int | None = None) -> Method:
     Returns
     -------
     Method
-        `Bisection` for one dimension, `IdealPoint` for 2 to 6, and beyond that `Auto` with probes
-        that a person can tell: at least 4 degrees on a sphere, see its ``min_radius``.
+        `Bisection` for one dimension, `IdealPoint` for 2 to 6. Beyond that `Auto`, with a
+        ``min_radius`` that a person can tell: 4 degrees on a sphere.
 
     Examples
     --------

@@ -1,35 +1,24 @@
-"""How people answer: what a method assumes about them, and what it has learned of each."""
+"""Raters: what the methods assume about how people answer, and what they have learned of each."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
-__all__ = [
-    "BIAS",
-    "JND",
-    "LAPSE",
-    "LEFT",
-    "SLOPE",
-    "TIE",
-    "WEBER",
-    "Observer",
-    "chance",
-    "sigmoid",
-]
+__all__ = ["Observer", "Raters", "chance", "sigmoid"]
 
-SLOPE = math.log(3)  # a difference of one JND is told right three times out of four
-
-# Priors: median and spread of what differs from person to person. Bias and tie width are in units
-# of the logistic's argument.
-JND = 0.8  # log about uniform between two ends: tanh(this * normal) runs from one to the other
-WEBER = 0.06  # Weber fraction: this times max(normal, 0)², so that half have none
-LAPSE = (0.03, 0.8)  # logit-normal: share of answers that do not depend on the question
-LEFT = (0.5, 1.2)  # logit-normal: share of "left" among those
-BIAS = 0.25  # normal about 0: what is added for the left picture
-TIE = (0.35, 1.0)  # log-normal, of those who call ties: half the width of what they call so
+# Priors of what differs from person to person. Bias and tie width are in units of the logistic's
+# argument, where a JND is `SLOPE`.
+JND_SPREAD = 0.8  # log JND: tanh(this · normal) runs about evenly over its range, from -1 to 1
+WEBER_SCALE = 0.06  # Weber fraction: this times max(normal, 0)², so that half have none
+LAPSE_MEDIAN, LAPSE_SPREAD = 0.03, 0.8  # logit-normal: share of answers that ignore the question
+LEFT_MEDIAN, LEFT_SPREAD = 0.5, 1.2  # logit-normal: share of "left" among those
+BIAS_SPREAD = 0.25  # normal about 0: what is added for the left picture
+TIE_MEDIAN, TIE_SPREAD = 0.35, 1.0  # log-normal: differences below are ties, if any are
+LAPSED_TIES = 1e-3  # share of ties among the answers that ignore the question
 
 
 @dataclass(frozen=True)
@@ -39,12 +28,12 @@ class Observer:
     Attributes
     ----------
     answers : int
-        How many there were, ties included.
+        Number of answers, ties included.
     jnd : float
-        Just-noticeable difference near the ideal, a geodesic length: told right three times out of
-        four.
+        Just-noticeable difference near the ideal, a geodesic length: a difference that is told
+        right three times out of four.
     lapse : float
-        Share of answers that do not depend on the question.
+        Share of answers that ignore the question.
     left : float
         Share of "left" among those; 1/2 if neither side is favoured.
     bias : float
@@ -52,8 +41,8 @@ class Observer:
     tie : float
         Differences below this many JND are called a tie, where the rater calls any.
     weber : float
-        Growth of the JND with the mean distance from the ideal of what is shown, a fraction; 0
-        where that is not asked for, as by `Bisection`.
+        Growth of the JND with the mean distance of the two points from the ideal, a fraction.
+        `Bisection` does not estimate it, and says 0.
     """
 
     answers: int
@@ -65,15 +54,34 @@ class Observer:
     weber: float = 0.0
 
 
+class Raters(NamedTuple):
+    """The raters so far, and how often each has answered; "" is for answers without a name."""
+
+    names: tuple[str, ...] = ()
+    answers: tuple[int, ...] = ()
+
+    def hear(self, name: str, most: float = math.inf) -> tuple[Raters, int]:
+        """Count one answer of a rater; also return the index of the rater.
+
+        A new rater takes the next index, or the first if nobody has answered. Beyond ``most``
+        raters, new ones share the last index.
+        """
+        names, answers = self if any(self.answers) else ((), ())
+        if name not in names and len(names) < most:
+            names, answers = (*names, name), (*answers, 0)
+        r = names.index(name) if name in names else len(names) - 1
+        return Raters(names, tuple(n + (i == r) for i, n in enumerate(answers))), r
+
+
 def sigmoid(x: np.ndarray) -> np.ndarray:
     """1/(1 + exp(-x)) without overflow, in the dtype of ``x``."""
     return 1 / (1 + np.exp(-np.clip(x, -40, 40)))
 
 
-def chance(seen: np.ndarray, lapse: np.ndarray, share: np.ndarray | float) -> np.ndarray:
-    """Probability of an answer, λ·share + (1 - λ)·seen.
+def chance(looked: np.ndarray, lapse: np.ndarray, share: np.ndarray | float) -> np.ndarray:
+    """Probability of an answer, λ·share + (1 - λ)·looked.
 
-    ``seen`` is its probability if the rater looks, ``share`` its share among the answers of one
-    who does not; ties get a thousandth of those.
+    ``looked`` is its probability if the rater looks at the question, ``share`` its share among the
+    answers that ignore it; for a tie that is `LAPSED_TIES`.
     """
-    return lapse * share + (1 - lapse) * seen
+    return lapse * share + (1 - lapse) * looked

@@ -1,41 +1,72 @@
-"""What the methods for people share: settings, scales, and questions that can be asked."""
+"""What the methods for people share: interface, settings, and questions that can be asked."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from ..._numerics.arrays import Array
-from ..._support.check import positive
+from ..._numerics.arrays import Array, namespace
+from ..._support.check import nonnegative, positive, positive_int
 from ...errors import ArgumentError
 from ...manifolds.base import Manifold
-from ..base import DuelMethod
-from ..frame import to_numpy
+from ..base import Method
+from ..frame import one_problem, to_numpy
 
 if TYPE_CHECKING:
     from ...domains.base import Domain
 
-__all__ = ["QuestionMethod", "best_question", "check_answer", "check_settings", "inside", "scales"]
+__all__ = ["PersonMethod", "QuestionMethod", "best_question", "check_answer", "inside", "stacked"]
 
 
 @dataclass(frozen=True)
-class QuestionMethod(DuelMethod):
-    """A method whose step is one question: it can have several open, and hear of others' duels.
+class QuestionMethod(Method):
+    """A method with steps of one question: several may be open, and answers to others count too.
 
     People answer in any order, or not at all. `propose` therefore looks at the questions that are
-    still open, and `update` takes any answered pair, whoever asked for it.
+    still open, and `update` takes any answered pair, whether or not the method asked for it.
 
     Parameters
     ----------
-    domain, initial_step, x_tol
-        As in `geoduel.methods.base.DuelMethod`.
+    domain : Domain, optional
+        Feasible set, for the questions and the recommendation.
+    x_tol : float, optional
+        Accuracy at which to stop, a geodesic length.
     parallel : int, optional
-        Most questions open at once; by default `open_at_once` has a say.
+        Most questions open at once, where one program asks several people; by default what
+        `open_at_once` says.
+    min_radius : float
+        Least half-width of a question, a geodesic length.
     """
+
+    domain: Domain | None = None
+    x_tol: float | None = None
+    parallel: int | None = None
+    min_radius: float = 0.0
+
+    feasible_first: ClassVar[bool] = True
+    """Duels are decided by the domain where it can; see `geoduel.domains.feasible_first`."""
+
+    def __post_init__(self) -> None:
+        if self.x_tol is not None:
+            positive(self.x_tol, "x_tol")
+        if self.parallel is not None:
+            positive_int(self.parallel, "parallel")
+        nonnegative(self.min_radius, "min_radius")
+
+    def plan(
+        self, manifold: Manifold, x0: Array, *, iterations: int | None, budget: int | None
+    ) -> tuple[Any, int | None]:
+        """Settle the length of the run: only its limits do. Refuse several problems at once."""
+        one_problem(manifold, x0, self)
+        return self, iterations
+
+    @abstractmethod
+    def start(self, manifold: Manifold, x0: Array, rng: np.random.Generator) -> Any:
+        """Return the state before the first question."""
 
     def open_at_once(self, manifold: Manifold) -> int | None:
         """How many open questions are useful at once; None for any number."""
@@ -78,16 +109,44 @@ class QuestionMethod(DuelMethod):
         return self.update(manifold, state, a, b, answer, rng)
 
 
-def check_settings(method: Any, *lengths: str) -> None:
-    """Check the lengths that `Bisection` and `IdealPoint` may be given, and refuse others."""
-    for name in lengths:
-        if getattr(method, name) is not None:
-            positive(getattr(method, name), name)
-    if method.initial_step is not None:
-        raise ArgumentError(
-            f"initial_step is not used by {type(method).__name__}, got {method.initial_step!r}; "
-            "give prior_radius="
-        )
+@dataclass(frozen=True)
+class PersonMethod(QuestionMethod):
+    """A question method that assumes a person with an ideal, and where it and the JND may lie.
+
+    Parameters
+    ----------
+    domain, x_tol, parallel, min_radius
+        As in `QuestionMethod`. By default one question more is open than there are dimensions: a
+        question asked before the last answers arrive cannot use them.
+    jnd : float, optional
+        Roughly the just-noticeable difference, a geodesic length. By default a forty-fifth of
+        ``prior_radius``.
+    prior_radius : float, optional
+        The ideal is expected within this distance of the start, a geodesic length. By default half
+        the manifold's typical distance, 45 degrees on spheres.
+    """
+
+    jnd: float | None = None
+    prior_radius: float | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for name in ("jnd", "prior_radius"):
+            if getattr(self, name) is not None:
+                positive(getattr(self, name), name)
+
+    def open_at_once(self, manifold: Manifold) -> int | None:
+        """One more than there are dimensions, or what ``parallel`` says."""
+        return self.parallel or manifold.dim + 1
+
+    def scales(self, manifold: Manifold) -> tuple[float, float]:
+        """Radius of the prior and assumed JND, geodesic lengths."""
+        radius = manifold.typical_dist / 2 if self.prior_radius is None else self.prior_radius
+        return radius, radius / 45 if self.jnd is None else self.jnd
+
+    def settled(self, uncertainty: float) -> str | None:
+        """Why to stop, once the region that holds the ideal has this radius."""
+        return "x_tol" if self.x_tol is not None and uncertainty <= self.x_tol else None
 
 
 def check_answer(answer: int, left: int) -> None:
@@ -95,6 +154,12 @@ def check_answer(answer: int, left: int) -> None:
     for name, value in {"answer": answer, "left": left}.items():
         if value not in (-1, 0, 1):
             raise ArgumentError(f"{name} must be -1, 0 or 1, got {value!r}")
+
+
+def stacked(questions: Sequence[tuple[Array, Array]]) -> tuple[Array, Array]:
+    """Several questions as arrays of their first and of their second points."""
+    xp = namespace(questions[0][0])
+    return tuple(xp.stack([pair[i] for pair in questions]) for i in (0, 1))
 
 
 def inside(
@@ -117,9 +182,3 @@ def best_question(manifold: Manifold, a: Array, b: Array, gain: np.ndarray, jnd:
     """Index of the pair that gains most, among those that can be told apart if there are any."""
     apart = to_numpy(manifold.dist(a, b)) >= jnd
     return int(np.argmax(np.where(apart | ~apart.any(), gain, -np.inf)))
-
-
-def scales(method: Any, manifold: Manifold) -> tuple[float, float]:
-    """Radius of the prior and assumed JND, geodesic lengths."""
-    radius = manifold.typical_dist / 2 if method.prior_radius is None else method.prior_radius
-    return radius, radius / 45 if method.jnd is None else method.jnd

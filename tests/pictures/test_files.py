@@ -1,27 +1,26 @@
-"""Pictures: the rectangle against brute force, the direction of turning by measured horizons."""
+"""Photos keep what they carried; what is no picture is refused; nothing is half written."""
 
 from __future__ import annotations
 
 import io
-import math
 import struct
 import zlib
 from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from geoduel.errors import ArgumentError, PictureError
-from geoduel.problems import Leveling
 
 Image = pytest.importorskip("PIL.Image", reason="Pillow is not installed (extra web)")
 
-from PIL import ExifTags, ImageDraw  # noqa: E402
+from PIL import (  # noqa: E402
+    ExifTags,
+    ImageDraw,
+)
+from samples.photos import half_plane  # noqa: E402
 
 from geoduel.pictures import (  # noqa: E402
-    largest_rectangle,
     open_photo,
     picture_format,
     save_name,
@@ -30,153 +29,6 @@ from geoduel.pictures import (  # noqa: E402
     shrink,
     turn,
 )
-
-
-def horizon(image) -> float:
-    """Measured tilt in radians: a robust line through the sharpest fall of brightness."""
-    grey = np.asarray(image.convert("L"), float)
-    if grey.shape[0] > grey.shape[1] * 4:
-        raise AssertionError("too narrow to measure")
-    fall = grey[:-3] + grey[1:-2] - grey[2:-1] - grey[3:]
-    columns, rows = np.arange(grey.shape[1]), fall.argmax(axis=0) + 1.5
-    inside = fall.max(axis=0) > 0.5 * np.median(fall.max(axis=0))
-    slope, offset = 0.0, np.median(rows)
-    for width in (1e9, 20, 6, 3, 2, 2):
-        if width > 1e8:  # start from the median slope of distant pairs
-            half = len(columns) // 2
-            steps = (rows[half : 2 * half] - rows[:half]) / half
-            slope = np.median(steps)
-            offset = np.median(rows - slope * columns)
-            continue
-        near = inside & (abs(rows - slope * columns - offset) < width)
-        slope, offset = np.polyfit(columns[near], rows[near], 1)
-    return -math.atan(slope)  # rows count downwards
-
-
-def half_plane(size=(300, 200), tilt=0.0):
-    """White above a line through the centre that rises to the right by ``tilt``."""
-    width, height = size
-    x, y = np.arange(width) + 0.5 - width / 2, height / 2 - np.arange(height)[:, None] - 0.5
-    above = np.clip(0.5 + y * math.cos(tilt) - x * math.sin(tilt), 0, 1)
-    return Image.fromarray((255 * above).astype(np.uint8)).convert("RGB")
-
-
-# -- largest_rectangle -----------------------------------------------------------------------------
-
-
-@given(st.floats(0.3, 30), st.floats(0.3, 30), st.floats(-7, 7, allow_subnormal=False))
-def test_largest_rectangle_beats_every_other_one_that_fits(width, height, angle):
-    w, h = largest_rectangle(width, height, angle)
-    c, s = abs(math.cos(angle)), abs(math.sin(angle))
-    slack = 1e-9 * (width + height)
-    assert w > 0
-    assert h > 0
-    assert w * c + h * s <= width + slack
-    assert w * s + h * c <= height + slack
-    others = np.linspace(0, min(width / max(c, 1e-12), height / max(s, 1e-12)), 1001)[1:-1]
-    tall = np.minimum((width - others * c) / max(s, 1e-200), (height - others * s) / max(c, 1e-200))
-    assert w * h >= np.max(others * tall) * (1 - 1e-9)
-
-
-@pytest.mark.parametrize(
-    ("angle", "expected"), [(0, (3, 2)), (math.pi / 2, (2, 3)), (math.pi, (3, 2))]
-)
-def test_quarter_turns_lose_nothing(angle, expected):
-    assert largest_rectangle(3, 2, angle) == pytest.approx(expected, abs=1e-12)
-
-
-@pytest.mark.parametrize("bad", [(0, 1, 0.1), (1, -2, 0.1), (1, 1, math.nan), (1, math.inf, 0)])
-def test_largest_rectangle_names_a_bad_argument(bad):
-    with pytest.raises(ArgumentError, match=r"width|height|angle"):
-        largest_rectangle(*bad)
-
-
-# -- turn ------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("degrees", [-40, -12, -1, 0, 0.5, 3, 25, 60])
-@pytest.mark.parametrize("crop", [True, False])
-def test_positive_angles_turn_counter_clockwise(degrees, crop):
-    turned = turn(half_plane(), math.radians(degrees), crop=crop)
-    if not crop:  # without the black corners
-        w, h = largest_rectangle(300, 200, math.radians(degrees))
-        x, y = turned.width / 2, turned.height / 2
-        turned = turned.crop(
-            (int(x - w / 2) + 1, int(y - h / 2) + 1, int(x + w / 2), int(y + h / 2))
-        )
-    assert math.degrees(horizon(turned)) == pytest.approx(degrees, abs=0.25)
-
-
-def test_the_levelling_rotation_levels():
-    problem = Leveling.degrees(17.0)
-    angle = float(problem.manifold.to_angle(problem.optimum))
-    assert abs(math.degrees(horizon(turn(half_plane(tilt=problem.tilt), angle)))) < 0.1
-
-
-@pytest.mark.parametrize("degrees", [-170, -90, -60, -45, -30, -7.3, 0, 4.2, 45, 90, 135, 180])
-@pytest.mark.parametrize("size", [(90, 60), (61, 97), (50, 50)])
-def test_no_corner_is_empty_and_the_cut_is_as_large_as_it_can_be(degrees, size):
-    angle = math.radians(degrees)
-    white = Image.new("L", size, 255)
-    turned = turn(white, angle)
-    assert np.asarray(turned).min() == 255
-    assert turned.size == pytest.approx(largest_rectangle(*size, angle), abs=1)
-    whole = turn(white, angle, crop=False)
-    c, s = abs(math.cos(angle)), abs(math.sin(angle))
-    bounds = size[0] * c + size[1] * s, size[0] * s + size[1] * c
-    assert whole.size == pytest.approx(bounds, abs=1)
-    assert np.asarray(whole, float).sum() / 255 == pytest.approx(size[0] * size[1], rel=0.02)
-
-
-@pytest.mark.parametrize("mode", ["L", "LA", "RGB", "RGBA", "CMYK", "I;16"])
-def test_quarter_turns_move_pixels_only_in_every_mode(mode):
-    rng = np.random.default_rng(0)
-    if mode == "I;16":
-        image = Image.fromarray(rng.integers(0, 65536, (7, 5), dtype=np.uint16))
-    else:
-        image = Image.fromarray(rng.integers(0, 256, (7, 5), dtype=np.uint8)).convert(mode)
-    assert image.mode == mode
-    same, half = turn(image, 0.0), turn(image, math.pi)
-    assert np.array_equal(np.asarray(same), np.asarray(image))
-    assert np.array_equal(np.asarray(half), np.asarray(image)[::-1, ::-1])
-    assert np.array_equal(np.asarray(turn(image, math.pi / 2)), np.rot90(np.asarray(image)))
-
-
-def test_turn_keeps_metadata_and_refuses_no_number():
-    image = half_plane()
-    image.info["comment"], image.format = b"kept", "JPEG"
-    turned = turn(image, 0.1)
-    assert turned.info["comment"] == b"kept"
-    assert turned.format == "JPEG"
-    with pytest.raises(ArgumentError, match="angle"):
-        turn(image, math.inf)
-
-
-# -- seascape --------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(("seed", "degrees"), [(0, 0), (1, 3.3), (2, -21), (3, 40), (4, -0.4)])
-def test_the_horizon_has_exactly_the_tilt(seed, degrees):
-    image = seascape(seed, math.radians(degrees), (360, 240))
-    assert image.size == (360, 240)
-    assert image.mode == "RGB"
-    assert math.degrees(horizon(image)) == pytest.approx(degrees, abs=0.2)
-    assert np.asarray(image).std() > 20
-
-
-def test_seascapes_repeat_with_their_seed_and_differ_without():
-    one, same, other = (np.asarray(seascape(seed, 0.1, (60, 40))) for seed in (5, 5, 6))
-    assert np.array_equal(one, same)
-    assert not np.array_equal(one, other)
-
-
-@pytest.mark.parametrize("bad", [{"size": (0, 5)}, {"size": (5,)}, {"tilt": math.nan}])
-def test_seascape_names_a_bad_argument(bad):
-    with pytest.raises(ArgumentError, match=r"size|tilt"):
-        seascape(0, **bad)
-
-
-# -- open_photo ------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("orientation", range(1, 9))
@@ -327,9 +179,6 @@ def test_palettes_and_transparent_colours_become_turnable(tmp_path):
         save_photo(turned, tmp_path / "16.jpg")
     with Image.open(save_photo(turned, tmp_path / "17.png")) as again:
         assert np.asarray(again).max() == 40_000
-
-
-# -- save_photo ------------------------------------------------------------------------------------
 
 
 def test_nothing_is_overwritten_unasked_and_no_part_is_left(tmp_path, monkeypatch):

@@ -1,0 +1,285 @@
+"""Tables of the docs, made from the results that the benchmarks saved.
+
+    python benchmarks/_tables.py          # writes them into docs/
+    python benchmarks/_tables.py --check  # exits with 1 if a page holds another table
+
+A page has a table between the lines ``<!-- table: NAME -->`` and ``<!-- end -->``. Under each
+stands what it was measured with. No number is copied by hand: to change one, run the script that
+``benchmarks/README.md`` names, with ``--full --save``, and then this one.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+from _results import read
+
+DOCS = Path(__file__).resolve().parents[1] / "docs"
+MARKED = re.compile(r"(<!-- table: ([\w-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
+PEERS = ("pymanopt", "geomstats", "geoopt")
+OPERATIONS = ("exp", "log", "dist", "transport", "unit_tangent")
+SIZES = (1, 100, 10_000)
+
+
+def markdown(heads: Iterable[str], rows: Iterable[Iterable[str]]) -> list[str]:
+    """Lines of a table."""
+    heads = list(heads)
+    lines = [heads, ["---"] * len(heads), *rows]
+    return ["| " + " | ".join(line) + " |" for line in lines]
+
+
+def about(rows: Iterable[dict[str, Any]], *also: str) -> list[str]:
+    """The line under a table: versions, and settings that all rows share."""
+    rows = list(rows)
+    words = sorted({f"geoduel {row['geoduel']}, {row['machine']}" for row in rows})
+    for key in also:
+        found = sorted({str(row[key]) for row in rows})
+        words.append(f"{key} {', '.join(found)}")
+    return ["", "Measured with " + "; ".join(words) + "."]
+
+
+def number(value: float | None, digits: int = 3) -> str:
+    """A number with so many digits, without an exponent where that reads better."""
+    if value is None:
+        return "∞"
+    if value == 0 or 1e-3 <= abs(value) < 1e5:
+        text = f"{value:.{digits}g}"
+        return f"{value:.0f}" if "e" in text or abs(value) >= 10**digits else text
+    return f"{value:.{max(digits - 1, 0)}e}".replace("e-0", "e-").replace("e+0", "e")
+
+
+def percent(value: float) -> str:
+    return f"{100 * value:.0f} %"
+
+
+# -- one function a table --------------------------------------------------------------------------
+
+
+def overhead() -> list[str]:
+    rows = read("overhead")
+    lines = {
+        "RDNGD, Rayleigh d = 100, an iteration: in all": "Rayleigh d=100, in all",
+        "the same, without f": "Rayleigh d=100, without f",
+        "a loop written by hand on pymanopt's sphere: in all": "pymanopt loop, Rayleigh d=100",
+        "the same, without f ": "pymanopt loop, without f",
+        "RDNGD, 64 runs in one batch, a run and iteration": "Rayleigh d=100, 64 runs",
+        "RDNGD, Karcher mean n = 10 (50 matrices), an iteration": "Karcher n=10, in all",
+        "a loop by hand on pymanopt's SPD matrices": "pymanopt loop, Karcher n=10",
+        "a run of one iteration": "Rayleigh d=100, a run of one",
+    } | {
+        f"the default method, a duel without f, sphere d = {d}": f"default, sphere d={d}, without f"
+        for d in (30, 100, 300)
+    }
+    used = {label: rows[key] for label, key in lines.items() if key in rows}
+    cells = [(label.strip(), number(row["microseconds"])) for label, row in used.items()]
+    return markdown(("what", "μs"), cells) + about(used.values())
+
+
+def geometry_ratios() -> list[str]:
+    rows = {k: v for k, v in read("geometry").items() if not k.startswith("accuracy")}
+
+    def ratio(manifold: str, k: int, operation: str) -> str:
+        times = rows.get(f"{manifold} x {k} {operation}", {}).get("microseconds", {})
+        best = min((times[peer] for peer in PEERS if peer in times), default=None)
+        return "–" if best is None else number(best / times["geoduel"], 2)
+
+    manifolds = list(dict.fromkeys(key.split(" x ")[0] for key in rows))
+    cells = []
+    for manifold in manifolds:
+        cell = {op: [ratio(manifold, k, op) for k in SIZES] for op in OPERATIONS}
+        shown = ["–" if set(c) == {"–"} else ", ".join(c) for c in cell.values()]
+        cells.append([manifold, *shown])
+    return markdown(("", *OPERATIONS), cells) + about(rows.values())
+
+
+def geometry_accuracy() -> list[str]:
+    rows = {k: v for k, v in read("geometry").items() if k.startswith("accuracy")}
+    manifolds = list(dict.fromkeys(key.split()[1] for key in rows))
+
+    def error(manifold: str, package: str) -> str:
+        found = []
+        for operation in ("exp", "log", "dist"):
+            row = rows[f"accuracy {manifold} {operation}"]
+            if package in row["infinite"]:
+                found.append("inf")
+            else:
+                value = row["errors"].get(package)
+                found.append("–" if value is None else number(value, 1))
+        return "–" if set(found) == {"–"} else "; ".join(found)
+
+    packages = ("geoduel", *PEERS)
+    cells = [[f"{m} exp; log; dist", *(error(m, p) for p in packages)] for m in manifolds]
+    return markdown(("", *packages), cells) + about(rows.values())
+
+
+PROBLEMS = {
+    "quadratic-30-1e0": "quadratic d = 30, condition 1",
+    "quadratic-30-1e2": "condition 1e2",
+    "quadratic-30-1e4": "condition 1e4",
+    "rosenbrock-20": "Rosenbrock d = 20",
+    "karcher-5": "Karcher mean n = 5",
+    "karcher-10": "Karcher mean n = 10",
+    "rayleigh-100": "Rayleigh n = 100",
+    "rayleigh-150": "Rayleigh n = 150",
+}
+
+
+def duels() -> list[str]:
+    rows, cells, used = read("duels"), [], []
+    for problem, label in PROBLEMS.items():
+        for method, words in {"auto": "", "duel-csa": ", DuelCSA alone"}.items():
+            row = rows.get(f"{problem} {method}")
+            if row is None:
+                continue
+            used.append(row)
+            low, high = (number(v, 5) for v in row["range"])
+            last = row["duels"][-1]
+            over = "" if last is None else number(last / row["bound"], 2)
+            cells.append(
+                [label + words, *(number(v, 5) for v in row["duels"]), over, f"{low}–{high}"]
+            )
+    heads = ("problem", "1e-3", "1e-6", "1e-9", "×", "range at 1e-9")
+    return markdown(heads, cells) + about(used, "seeds")
+
+
+def duels_noise() -> list[str]:
+    rows, lines, used = read("duels"), [], []
+    for d in (30, 5, 2):
+        found = {m: rows.get(f"quadratic-{d}-1e2 20% flips {m}") for m in ("auto", "duel-csa")}
+        both = {m: row for m, row in found.items() if row is not None}
+        if not both:
+            continue
+        used += both.values()
+        after = [f"{n:,}" for n in next(iter(both.values()))["after"]]
+        cells = [
+            [
+                {"auto": "default", "duel-csa": "DuelCSA"}[m],
+                *(f"{v:.1e}".replace("e-0", "e-") for v in row["median"]),
+                f"{row['worst'][-1]:.1e}".replace("e-0", "e-"),
+            ]
+            for m, row in both.items()
+        ]
+        lines += [*markdown((f"d = {d}", *after, "worst, last"), cells), ""]
+    return lines[:-1] + about(used, "seeds")
+
+
+def _people(cells: dict[str, str], measured: Callable[[dict[str, Any]], str]) -> list[str]:
+    rows = read("people")
+    used = {label: rows[key] for key, label in cells.items() if key in rows}
+    lines = []
+    for label, row in used.items():
+        mean, low, high = map(percent, row["region"])
+        lines.append([label, row["must"] or "–", measured(row), f"{mean} ({low} to {high})"])
+    heads = ("people", "wanted", "measured", "80 % region: mean from the 5th answer on (range)")
+    return markdown(heads, lines) + about(used.values(), "people", "seeds")
+
+
+def tilts() -> list[str]:
+    cells = {f"tilt-{d}": f"tilt {d}°" for d in (9, 20, 38)} | {
+        "tilt-hard-jnd-x3": "hard people, JND assumed 3 times too large",
+        "tilt-hard-jnd-/3": "hard people, JND assumed 3 times too small",
+        "tilt-left": '"left" one time in ten whatever is shown',
+    }
+
+    def measured(row: dict[str, Any]) -> str:
+        share = row["share"]
+        return (
+            f"{row['80 %']} and {row['95 %']} answers "
+            f"(7: {percent(share[6])}, 10: {percent(share[9])})"
+        )
+
+    return _people(cells, measured)
+
+
+def people() -> list[str]:
+    spaces = {"S^2": "S²", "SO(3)": "SO(3)", "S^5": "S⁵"}
+    cells = {}
+    for key, label in spaces.items():
+        cells |= {key: f"{label}, alike in all directions", f"{key}-metric": f"{label}, metric"}
+    for key, label in list(spaces.items())[:2]:
+        cells |= {
+            f"{key}-hard-jnd-x3": f"{label}, hard people, JND assumed 3 times too large",
+            f"{key}-hard-jnd-/3": f"{label}, hard people, JND assumed 3 times too small",
+            f"{key}-crowd": f"{label}, eight raters",
+        }
+
+    def measured(row: dict[str, Any]) -> str:
+        last = row["median"][-1]
+        return (
+            f"5° in {row['5 degrees']}, 1° in {row['1 degree']}; "
+            f"{number(last, 2)}° after {len(row['median'])}"
+        )
+
+    return _people(cells, measured)
+
+
+def attack() -> list[str]:
+    rows = read("attack")
+    marks = next(iter(rows.values()))["marks"]
+    cells = [[key, *(f"{s:.2f}" for s in row["success"])] for key, row in rows.items()]
+    heads = ("images and method", *(f"{m:,}" for m in marks))
+    return markdown(heads, cells) + about(rows.values(), "n", "eps", "seed")
+
+
+def studies() -> list[str]:
+    rows, cells = read("studies"), []
+    for key, row in rows.items():
+        what, _, rest = key.partition(" ")
+        if what == "wait":
+            text = f"`ask` and `tell` after 200 answers, {rest}"
+            cells.append([text, f"{row['median']:.0f} ms, worst of 20 {row['worst']:.0f} ms"])
+        elif what == "load":
+            text = f"{row['answers']:,} answers, {rest}"
+            cells.append([text, f"loading {row['load']:.2f} s, full replay {row['replay']:.1f} s"])
+        else:
+            text = f"{row['workers']} processes on one {rest} database, {row['answers']:,} answers"
+            lost = f"{row['lost']} lost, {row['doubled']} doubled"
+            cells.append([text, f"{lost}; {row['rate']:.0f} answers a second"])
+    return markdown(("what", "result"), cells) + about(rows.values())
+
+
+TABLES: dict[str, Callable[[], list[str]]] = {
+    "overhead": overhead,
+    "geometry-ratios": geometry_ratios,
+    "geometry-accuracy": geometry_accuracy,
+    "duels": duels,
+    "duels-noise": duels_noise,
+    "people": people,
+    "tilts": tilts,
+    "attack": attack,
+    "studies": studies,
+}
+
+
+def filled(page: str) -> str:
+    """The page with its tables as the results have them."""
+
+    def table(match: re.Match[str]) -> str:
+        return match[1] + "\n".join(TABLES[match[2]]()) + "\n\n" + match[3]
+
+    return MARKED.sub(table, page)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=str(__doc__).splitlines()[0])
+    parser.add_argument("--check", action="store_true", help="exit with 1 if a page differs")
+    check = parser.parse_args().check
+    stale = []
+    for path in sorted(DOCS.glob("*.md")):
+        page = path.read_text(encoding="utf-8")
+        new = filled(page)
+        if new != page:
+            stale.append(path.name)
+            if not check:
+                path.write_text(new, encoding="utf-8")
+    print("changed:" if not check else "stale:", ", ".join(stale) or "none")
+    return int(check and bool(stale))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,338 @@
+"""What is believed of a person: weighted particles of several models, and what answers do to them.
+
+Each function takes a `Belief` and returns the next. `IdealPoint.update` calls them in this order:
+
+    hear       one more answer, of a rater who may be new
+    judge      how this rater differs from the others
+    weigh      particles by the likelihood of the answer
+    resample   where few particles are effective
+    move       copies apart, by Hamiltonian Monte Carlo
+    fold       the oldest answers into a quadratic
+    recentre   the chart, where the posterior has left its middle
+
+The models are those of `perception`; the chart in which ideals are coordinates is that of `chart`.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from ..._numerics.arrays import Array
+from ...manifolds.base import Manifold
+from ..frame import Frame
+from .chart import Chart
+from .observer import Raters
+from .perception import OTHERS, Answers, People, Perception, Prior, rater_offset
+from .weights import drawn
+
+__all__ = [
+    "Belief",
+    "Population",
+    "before_answers",
+    "fold",
+    "hear",
+    "judge",
+    "median",
+    "moments",
+    "move",
+    "pooled",
+    "recentre",
+    "resample",
+    "weigh",
+]
+
+# Frozen; docs/notebook/ideal-point.md says what they were tuned on.
+PARTICLES = (400, 600)  # of people who see all directions alike, of people with a metric
+ALIKE = 0.35  # prior probability that a person sees all directions alike
+EFFECTIVE = 0.6  # share of effective particles below which they are resampled
+LEAPS = 4  # leapfrog steps of a move
+ACCEPTED = 0.75  # share of moves that the step size aims at
+WORK = 84_000  # particles moved after one answer, times answers so far, times d: at most
+KEPT_ANSWERS = 200  # answers kept as they are; older ones are folded
+JUDGES = 16  # particles from which raters are judged
+
+
+class Population(NamedTuple):
+    """Weighted particles of one model.
+
+    Attributes
+    ----------
+    model : Perception
+    particles : ndarray of shape (n, D)
+        Rows as in the model.
+    logw : ndarray of shape (n,)
+        Logarithms of weights; the sum of the weights is the evidence of the model.
+    step : float
+        Step of the leapfrog, in units of the posterior deviation.
+    waiting : int
+        Number of particles, the first ones, yet to be moved since the last resampling.
+    folded : tuple of ndarray
+        b and H such that b'θ - θ'Hθ/2 is the log likelihood of the folded answers.
+    """
+
+    model: Perception
+    particles: np.ndarray
+    logw: np.ndarray
+    step: float
+    waiting: int
+    folded: tuple[np.ndarray, np.ndarray]
+
+
+class Belief(NamedTuple):
+    """A posterior: particles, in a chart, and what they were weighted by.
+
+    Attributes
+    ----------
+    prior : Prior
+    chart : Chart
+        Normal coordinates about a point near the posterior mean.
+    populations : tuple of Population
+    answers : Answers
+        The answers that are kept, the last one last.
+    raters : Raters
+    offsets : ndarray of shape (raters, 6)
+        How each rater differs from what is common to them, in the six numbers of a particle.
+    """
+
+    prior: Prior
+    chart: Chart
+    populations: tuple[Population, ...]
+    answers: Answers
+    raters: Raters
+    offsets: np.ndarray
+
+
+def before_answers(manifold: Manifold, x0: Array, prior: Prior, rng: np.random.Generator) -> Belief:
+    """The prior as particles, in a chart about the start."""
+    d = manifold.dim
+    populations = []
+    for n, share, metric in zip(PARTICLES, (ALIKE, 1 - ALIKE), (False, True), strict=True):
+        model = Perception(d, metric)
+        particles = model.draw(rng, n, prior)
+        D = particles.shape[1]
+        logw = np.full(n, math.log(share / n))
+        folded = np.zeros(D), np.zeros((D, D))
+        populations.append(Population(model, particles, logw, 0.5, 0, folded))
+    chart = Chart.about(manifold, Frame(x0, np.eye(d)), prior.radius / 2, np.zeros(d))
+    none = Answers.none(x0, d)
+    return Belief(prior, chart, tuple(populations), none, Raters(), np.zeros((0, OTHERS)))
+
+
+# -- what an answer does ---------------------------------------------------------------------------
+
+
+def hear(
+    manifold: Manifold, belief: Belief, a: Array, b: Array, answer: int, left: int, rater: str
+) -> Belief:
+    """Add an answer, which nothing is concluded from yet."""
+    raters, r = belief.raters.hear(rater)
+    offsets = belief.offsets
+    if r == len(offsets):
+        offsets = np.concatenate([offsets, np.zeros((1, OTHERS))])
+    new = Answers.one(manifold, belief.chart, a, b, answer, left, r)
+    return belief._replace(
+        prior=belief.prior._replace(ties=belief.prior.ties or answer == 0),
+        answers=belief.answers.append(new),
+        raters=raters,
+        offsets=offsets,
+    )
+
+
+def judge(belief: Belief, rng: np.random.Generator) -> Belief:
+    """Find how the last rater differs, where there are several; one alone is what is common."""
+    if len(belief.raters.names) < 2:
+        return belief
+    answers = belief.answers
+    r = answers.rater[-1]
+    people, w = pooled(belief)
+    few = people.part(drawn(w, JUDGES, rng.random()))
+    own = answers.part(np.flatnonzero(answers.rater == r))
+    offsets = belief.offsets.copy()
+    offsets[r] = rater_offset(few, own, belief.prior)
+    return belief._replace(offsets=offsets)
+
+
+def weigh(belief: Belief) -> Belief:
+    """Weigh the particles by the likelihood of the last answer."""
+    last = belief.answers.part(slice(-1, None))
+    offsets = belief.offsets[last.rater]
+
+    def weighed(p: Population) -> Population:
+        more, _ = p.model.log_likelihood(p.particles, last, belief.prior, offsets)
+        return p._replace(logw=p.logw + more)
+
+    return belief._replace(populations=tuple(map(weighed, belief.populations)))
+
+
+def resample(belief: Belief, rng: np.random.Generator) -> Belief:
+    """Draw particles by their weights where few are effective; all then wait to be moved.
+
+    The weights of a population become equal and keep their sum. Copies of a particle come last.
+    """
+
+    def resampled(p: Population) -> Population:
+        n, w = len(p.logw), np.exp(p.logw - p.logw.max())
+        total = w.sum()
+        if total**2 >= EFFECTIVE * n * (w @ w):
+            return p
+        pick = drawn(w / total, n, rng.random())
+        copies = np.arange(n) - np.searchsorted(pick, pick)
+        particles = p.particles[pick[np.argsort(copies, kind="stable")]]
+        even = np.full(n, p.logw.max() + math.log(total / n))
+        return p._replace(particles=particles, logw=even, waiting=n)
+
+    return belief._replace(populations=tuple(map(resampled, belief.populations)))
+
+
+def move(belief: Belief, rng: np.random.Generator, work: int = WORK) -> Belief:
+    """Move particles that wait for it, as many as ``work`` allows; the others wait on.
+
+    A move leaves the posterior as it is, and so the weights, whenever it comes.
+    """
+    populations = []
+    allowed = work // (belief.populations[0].model.d * len(belief.answers.answer))
+    for p in belief.populations:
+        count = min(p.waiting, allowed)
+        allowed -= count
+        populations.append(_moved(p, count, belief, rng) if count else p)
+    return belief._replace(populations=tuple(populations))
+
+
+def fold(belief: Belief, keep: int = KEPT_ANSWERS) -> Belief:
+    """Replace the oldest answers by a quadratic, once there are more than are kept.
+
+    By then the posterior is narrow and their log likelihood about quadratic over it. The slope is
+    that at the mean; the curvature is Fisher's information there, which cannot be negative.
+    """
+    old = len(belief.answers.answer) - keep
+    if old <= 0:
+        return belief
+
+    def folded(p: Population) -> Population:
+        w = np.exp(p.logw - p.logw.max())
+        mean = w @ p.particles / w.sum()
+        slope, information = np.zeros(len(mean)), np.zeros((len(mean), len(mean)))
+        for k in range(old):
+            one = belief.answers.part(slice(k, k + 1))
+            for answer in (-1.0, 0.0, 1.0):
+                logp, score = p.model.log_likelihood(
+                    mean[None],
+                    one._replace(answer=np.array([answer])),
+                    belief.prior,
+                    belief.offsets[one.rater],
+                )
+                information += math.exp(logp[0]) * np.outer(score, score)
+                if answer == one.answer[0]:
+                    slope += score[0]
+        b, H = p.folded
+        return p._replace(folded=(b + slope + information @ mean, H + information))
+
+    return belief._replace(
+        populations=tuple(map(folded, belief.populations)),
+        answers=belief.answers.part(slice(old, None)),
+    )
+
+
+def recentre(manifold: Manifold, belief: Belief) -> Belief:
+    """Put the chart about the posterior mean, once that or the spread no longer suits the chart."""
+    people, w = pooled(belief)
+    mean, spread = moments(people.ideals, w)
+    d, old, size = len(mean), belief.chart, float(np.trace(spread))
+    if mean @ mean <= 0.25 * size and size >= 0.15 * d * old.size**2:
+        return belief
+    frame, _ = old.frame.move(manifold, mean)
+
+    def recentred(p: Population) -> Population:
+        particles = p.particles.copy()
+        particles[:, :d] = old.in_frame(manifold, frame, mean, particles[:, :d])
+        b, H = p.folded
+        return p._replace(particles=particles, folded=(b - H[:, :d] @ mean, H))
+
+    origin = old.in_frame(manifold, frame, mean, old.origin[None])[0]
+    chart = Chart.about(manifold, frame, min(1.5 * math.sqrt(size / d), 2 * old.size), origin)
+    return belief._replace(
+        chart=chart,
+        populations=tuple(map(recentred, belief.populations)),
+        answers=belief.answers.in_chart(manifold, chart),
+    )
+
+
+# -- what the particles say ------------------------------------------------------------------------
+
+
+def pooled(belief: Belief) -> tuple[People, np.ndarray]:
+    """The particles of all populations, and their weights, which sum to 1."""
+    logw = np.concatenate([p.logw for p in belief.populations])
+    w = np.exp(logw - logw.max())
+    d = belief.populations[0].model.d
+    common = np.concatenate([p.particles[:, : d + OTHERS] for p in belief.populations])
+    factors = np.concatenate([p.model.factor(p.particles) for p in belief.populations])
+    return People(common[:, :d], factors, common[:, d:]), w / w.sum()
+
+
+def moments(ideals: np.ndarray, w: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Mean and covariance."""
+    mean = w @ ideals
+    away = ideals - mean
+    return mean, (away * w[:, None]).T @ away
+
+
+def median(ideals: np.ndarray, w: np.ndarray) -> np.ndarray:
+    """The point of least expected distance to the ideal, by Weiszfeld's iteration."""
+    centre = w @ ideals
+    small = 1e-3 * math.sqrt(w @ np.sum((ideals - centre) ** 2, axis=1))
+    for _ in range(10):
+        pull = w / (np.linalg.norm(ideals - centre, axis=1) + small)
+        centre = pull @ ideals / pull.sum()
+    return centre
+
+
+# -- Hamiltonian Monte Carlo -----------------------------------------------------------------------
+
+
+def _moved(p: Population, count: int, belief: Belief, rng: np.random.Generator) -> Population:
+    """Move the last ``count`` of the particles that wait for it: copies are among these.
+
+    Momenta are Gaussian in coordinates in which the population has covariance I, so that a few
+    leapfrog steps take a particle across the posterior.
+    """
+    prior, answers, root = belief.prior, belief.answers, _root(p)
+    offsets = belief.offsets[answers.rater] if len(belief.raters.names) > 1 else None
+    b, H = p.folded
+
+    def target(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Log posterior and its gradient."""
+        value, slope = p.model.log_likelihood(x, answers, prior, offsets)
+        more, tilt = p.model.log_prior(x, belief.chart.origin, prior)
+        bent = x @ H
+        value += more + x @ b - 0.5 * np.sum(bent * x, axis=1)
+        return value, (slope + tilt + b - bent) @ root
+
+    part = slice(p.waiting - count, p.waiting)
+    x = y = p.particles[part]
+    momentum = rng.standard_normal(x.shape)
+    value, slope = target(x)
+    before = value - 0.5 * np.sum(momentum * momentum, axis=1)
+    eps = p.step * np.exp(rng.uniform(-0.3, 0.3, (count, 1)))
+    for _ in range(LEAPS):
+        momentum = momentum + 0.5 * eps * slope
+        y = y + (eps * momentum) @ root.T
+        value, slope = target(y)
+        momentum = momentum + 0.5 * eps * slope
+    gain = value - 0.5 * np.sum(momentum * momentum, axis=1) - before
+    accept = np.log(rng.random(count)) < np.where(np.isfinite(gain), gain, -np.inf)
+    particles = p.particles.copy()
+    particles[part] = np.where(accept[:, None], y, x)
+    step = float(np.clip(p.step * math.exp(0.7 * (accept.mean() - ACCEPTED)), 0.05, 1.0))
+    return p._replace(particles=particles, step=step, waiting=p.waiting - count)
+
+
+def _root(p: Population) -> np.ndarray:
+    """A root of the covariance of the particles, with a little more."""
+    w = np.exp(p.logw - p.logw.max())
+    _, covariance = moments(p.particles, w / w.sum())
+    covariance += np.diag(0.01 * np.diag(covariance) + 1e-14)
+    return np.linalg.cholesky(covariance)

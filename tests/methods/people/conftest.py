@@ -1,0 +1,43 @@
+"""Questions and answers for the tests of the methods for people."""
+
+import numpy as np
+import pytest
+
+import geoduel as gd
+from geoduel.methods.frame import Frame
+from geoduel.methods.people.chart import Chart
+from geoduel.methods.people.perception import Answers
+
+
+@pytest.fixture(scope="session")
+def flat_answers():
+    """Random questions on a flat space, in a chart there, answered at random."""
+
+    def make(rng: np.random.Generator, n: int, d: int = 2) -> Answers:
+        manifold = gd.Euclidean(d)
+        chart = Chart.about(manifold, Frame(np.zeros(d), np.eye(d)), 0.5, np.zeros(d))
+        answers = Answers.none(np.zeros(d), d)
+        for _ in range(n):
+            a, b = rng.standard_normal((2, d))
+            answer, left = (int(rng.integers(-1, 2)) for _ in range(2))
+            answers = answers.append(Answers.one(manifold, chart, a, b, answer, left, 0))
+        return answers
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def ask_and_answer():
+    """Lets a person answer n questions: the state, and what was asked and answered."""
+
+    def play(method, manifold, x0, person, n, seed=0):
+        rng = np.random.default_rng(seed)
+        state, asked = method.start(manifold, x0, rng), []
+        for _ in range(n):
+            a, b = method.propose(manifold, state, rng)
+            answer = person.answer(a, b, 1)
+            asked.append((a, b, answer))
+            state = method.update(manifold, state, a, b, answer, rng, left=1)
+        return state, asked
+
+    return play

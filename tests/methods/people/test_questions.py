@@ -1,0 +1,108 @@
+"""What the methods for people share: settings, and pairs that can be asked."""
+
+import numpy as np
+import pytest
+
+import geoduel as gd
+from geoduel.errors import ArgumentError
+from geoduel.methods.people.questions import best_question, check_answer, inside, stacked
+
+PLANE, LINE = gd.Rotations(2), gd.Euclidean(1)
+METHODS = {gd.Bisection: PLANE, gd.IdealPoint: gd.Sphere(3)}
+
+
+@pytest.mark.parametrize("kind", METHODS)
+def test_scales_follow_from_the_manifold_or_are_given(kind):
+    manifold = METHODS[kind]
+    radius = manifold.typical_dist / 2
+    assert kind().scales(manifold) == (radius, radius / 45)
+    assert kind(prior_radius=0.9).scales(manifold) == pytest.approx((0.9, 0.02))
+    assert kind(jnd=0.1, prior_radius=0.9).scales(manifold) == (0.9, 0.1)
+
+
+@pytest.mark.parametrize("kind", METHODS)
+def test_one_question_more_is_open_than_there_are_dimensions(kind):
+    manifold = METHODS[kind]
+    assert kind().open_at_once(manifold) == manifold.dim + 1
+    assert kind(parallel=7).open_at_once(manifold) == 7
+
+
+@pytest.mark.parametrize("kind", METHODS)
+def test_it_stops_once_the_region_is_as_small_as_wanted(kind):
+    assert kind(x_tol=0.1).settled(0.1) == "x_tol"
+    assert kind(x_tol=0.1).settled(0.11) is None
+    assert kind().settled(0.0) is None
+
+
+@pytest.mark.parametrize("kind", METHODS)
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("jnd", 0.0), ("prior_radius", -1.0), ("x_tol", 0.0), ("parallel", 0), ("min_radius", -1.0)],
+)
+def test_bad_settings_are_named(kind, name, value):
+    with pytest.raises(ArgumentError, match=name):
+        kind(**{name: value})
+
+
+@pytest.mark.parametrize("kind", METHODS)
+def test_there_is_no_first_step_to_set(kind):
+    """The prior takes its place."""
+    with pytest.raises(TypeError, match="initial_step"):
+        kind(initial_step=1.0)
+
+
+@pytest.mark.parametrize(("name", "d"), [("bisection", 2), ("ideal-point", 3)])
+def test_minimize_says_which_options_there_are(name, d):
+    oracle = gd.from_objective(lambda x: x[0])
+    with pytest.raises(ArgumentError, match=r"no option 'initial_step'; it takes .*prior_radius"):
+        gd.minimize(oracle, gd.Sphere(d), method=name, budget=3, initial_step=0.1)
+
+
+@pytest.mark.parametrize("kind", METHODS)
+def test_several_problems_at_once_are_refused(kind):
+    manifold = METHODS[kind]
+    x0 = np.stack([manifold.random_point(np.random.default_rng(s)) for s in (0, 1)])
+    with pytest.raises(ArgumentError, match="one problem"):
+        kind().plan(manifold, x0, iterations=None, budget=5)
+
+
+def test_answers_are_minus_one_zero_or_one():
+    check_answer(0, -1)
+    for answer, left, word in ((2, 0, "answer"), (1, 5, "left")):
+        with pytest.raises(ArgumentError, match=word):
+            check_answer(answer, left)
+
+
+def ends(centres):
+    return lambda h: ((centres + h)[:, None], (centres - h)[:, None])
+
+
+def test_questions_are_shortened_until_they_are_inside():
+    box = gd.Box(np.array([-1.0]), np.array([1.0]))
+    centres, h = np.array([0.0, 0.5, 0.9]), np.full(3, 0.6)
+    a, b = inside(box, ends(centres), h)
+    assert np.all(box.contains(a))
+    assert np.all(box.contains(b))
+    assert a[0, 0] == -b[0, 0] == 0.6  # as it was
+    assert np.allclose((a + b)[:, 0] / 2, centres)  # about the same middles
+    assert np.array_equal(inside(None, ends(centres), h)[0], ends(centres)(h)[0])
+
+
+def test_a_question_outside_ends_on_the_edge():
+    box = gd.Box(np.array([-1.0]), np.array([1.0]))
+    a, b = inside(box, ends(np.array([2.0])), np.array([0.1]))
+    assert a == b == 1
+
+
+def test_best_question_can_be_told_apart_if_any_can():
+    a, b = np.array([[0.0], [0.0], [0.0]]), np.array([[0.1], [1.0], [2.0]])
+    gain = np.array([3.0, 1.0, 2.0])
+    assert best_question(LINE, a, b, gain, jnd=0.5) == 2
+    assert best_question(LINE, a, b, gain, jnd=5.0) == 0
+
+
+def test_stacked_questions_are_arrays_of_both_sides():
+    a, b = stacked([(np.eye(2), np.zeros((2, 2))), (2 * np.eye(2), np.ones((2, 2)))])
+    assert a.shape == b.shape == (2, 2, 2)
+    assert np.array_equal(a[1], 2 * np.eye(2))
+    assert np.array_equal(b[0], np.zeros((2, 2)))

@@ -1,0 +1,131 @@
+"""Duels that a hidden function decides: which value is smaller, and what f may return."""
+
+from __future__ import annotations
+
+import math
+import pickle
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+
+import numpy as np
+import pytest
+from samples.duels import BATCH, FAR, NEAR, needs_torch, square, torch
+
+from geoduel.errors import OracleError
+from geoduel.oracles import Counted, Noisy, answers, from_objective
+
+
+@pytest.mark.parametrize("vectorized", [False, True])
+def test_answers_say_which_value_is_smaller(vectorized):
+    oracle = from_objective(square, vectorized=vectorized)
+    assert (oracle(FAR, NEAR), oracle(NEAR, FAR), oracle(NEAR, -NEAR)) == (1, -1, 0)
+    assert all(type(oracle(x, NEAR)) is int for x in (FAR, NEAR))
+
+
+@pytest.mark.parametrize("vectorized", [False, True])
+@pytest.mark.parametrize("executor", [None, ThreadPoolExecutor])
+def test_leading_axes_broadcast(vectorized, executor):
+    """A batch is answered as its pairs are, in the dtype of the points."""
+    oracle = from_objective(square, vectorized=vectorized)
+    x = np.stack([BATCH, BATCH[::-1]]).astype(np.float32)
+    y = NEAR.astype(np.float32)
+    pool = executor and executor(2)
+    got = answers(oracle, x, y, 1, pool)
+    assert got.dtype == np.float32
+    np.testing.assert_array_equal(got, [[1, 0, -1], [-1, 0, 1]])
+    if pool:
+        pool.shutdown()
+
+
+def test_float32_points_are_compared_by_values_of_full_precision():
+    """Rounding the values to the dtype of the points would make a tie of this."""
+    oracle = from_objective(lambda x: 1.0 + 1e-12 * float(x[0]))
+    x = np.array([[0.0], [1.0]], dtype=np.float32)
+    np.testing.assert_array_equal(answers(oracle, x, x[::-1], 1), [-1, 1])
+
+
+@pytest.mark.parametrize(
+    "value", [np.float64(2), np.float32(2), np.array(2.0), 2, np.int64(2), np.array(2)]
+)
+def test_objectives_may_return_any_kind_of_number(value):
+    oracle = from_objective(lambda x: value if x[0] == 1 else 1.0)
+    assert oracle(NEAR, FAR) == 1
+
+
+def test_infeasible_points_lose_and_tie_among_themselves():
+    for vectorized in (False, True):
+        oracle = from_objective(
+            lambda x: np.where(x[..., 0] > 2, np.inf, square(x)), vectorized=vectorized
+        )
+        assert (oracle(FAR, NEAR), oracle(NEAR, FAR), oracle(FAR, 2 * FAR)) == (1, -1, 0)
+        np.testing.assert_array_equal(
+            answers(oracle, np.stack([FAR, NEAR]), np.stack([2 * FAR, FAR]), 1), [0, -1]
+        )
+        noisy = Noisy(oracle, model="thurstone", scale=1e-9, rng=0)
+        assert answers(noisy, NEAR, FAR, 1) == -1
+        assert {answers(noisy, FAR, 2 * FAR, 1) for _ in range(50)} == {-1, 1}
+
+
+@needs_torch
+@pytest.mark.parametrize("vectorized", [False, True])
+def test_torch(vectorized):
+    oracle = from_objective(square, vectorized=vectorized)
+    x, y = torch.tensor(FAR), torch.tensor(NEAR)
+    assert answers(oracle, x, y, 1) == 1
+    got = answers(oracle, torch.tensor(BATCH), y, 1)
+    assert got.dtype == torch.float64
+    assert got.tolist() == [1, 0, -1]
+    weight = torch.ones(2, dtype=torch.float64, requires_grad=True)  # as in a network
+    network = from_objective(lambda x: (weight * x * x).sum(-1), vectorized=vectorized)
+    assert answers(network, x, y, 1) == 1
+    assert not answers(network, torch.tensor(BATCH), y, 1).requires_grad
+    half = torch.tensor(BATCH).bfloat16()  # which NumPy does not have
+    for _ in range(2):
+        assert answers(oracle, half, half[1], 1).tolist() == [1, 0, -1]
+        assert answers(oracle, half[0], half[1], 1) == 1
+
+
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [
+        (math.nan, "returned nan at array"),
+        (-math.inf, "returned -inf"),
+        (np.array([1.0]), r"shape \(1,\) for one point of shape \(2,\)"),
+        (None, "returned NoneType"),
+        ("1.0", "returned str"),
+        (1j, "returned complex"),
+    ],
+)
+def test_objectives_that_return_no_number(value, words):
+    with pytest.raises(OracleError, match=words):
+        from_objective(lambda x: value)(NEAR, FAR)
+
+
+@pytest.mark.parametrize(
+    ("f", "words"),
+    [
+        (lambda x: np.where(x[..., 0] < 1, math.nan, 1.0), "returned nan at 1 of 3 points.*2,"),
+        (lambda x: np.where(x[..., 0] < 2, -math.inf, 1.0), "returned -inf at 2 of 3 points.*1,"),
+        (lambda x: x, r"shape \(3, 2\) for points of shape \(3, 2\); expected \(3,\)"),
+        (lambda x: 1.0, r"shape \(\) for points"),
+        (lambda x: np.array(["a"] * 3), "array of numbers"),
+    ],
+)
+def test_vectorized_objectives_that_return_no_numbers(f, words):
+    with pytest.raises(OracleError, match=words):
+        answers(from_objective(f, vectorized=True), BATCH, NEAR, 1)
+
+
+def test_objectives_travel_to_other_processes():
+    oracle = from_objective(square)
+    oracle(FAR, NEAR)
+    copy = pickle.loads(pickle.dumps(oracle))
+    assert copy(FAR, NEAR) == 1
+    assert len(pickle.dumps(oracle)) < 300  # nothing remembered goes along
+
+
+@pytest.mark.slow
+def test_process_pools():
+    oracle = Counted(from_objective(square))
+    with ProcessPoolExecutor(2) as pool:
+        np.testing.assert_array_equal(answers(oracle, BATCH, NEAR, 1, pool), [1, 0, -1])
+    assert (oracle.duels, oracle.ties) == (3, 1)
