@@ -239,6 +239,6 @@ def exponential(
             moved = fast_matmul(start * e[..., None, :], end.mT)
         if right is None:
             moved = sym(moved)
-        return near[..., None] * product + moved
+        return xp.where(near[..., None], product, 0.0) + moved
 
     return at

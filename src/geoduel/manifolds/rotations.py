@@ -107,13 +107,15 @@ class Rotations(Manifold):
         return safe_sqrt(0.5 * xp.vecdot(theta, theta))
 
     def geodesic(self, x: Array, v: Array) -> Callable[[float | Array], Array]:
-        base, fresh, turn = self._flow(x, v)
-        return lambda t: base(t) + fast_matmul(fresh, turn(t))
+        omega, fresh = self._omega(x, v), renew(x)  # one Newton-Schulz step ends rounding drift
+        size2 = 0.5 * frobenius(omega, omega)
+        turn = _exponential(omega, size2)
 
-    def exp_pair(self, x: Array, v: Array) -> tuple[Array, Array]:
-        base, fresh, turn = self._flow(x, v)
-        start, e = base(1.0), turn(1.0)
-        return start + fast_matmul(fresh, e), start + fast_matmul(fresh, e.mT)  # e^{-Ω} is (e^Ω)ᵀ
+        def point(t: float | Array) -> Array:
+            base = at_zero(expand(t * t * size2, 2), x, fresh)  # exp(x, 0) is x to the last bit
+            return base + fast_matmul(fresh, turn(t))
+
+        return point
 
     def log(self, x: Array, y: Array) -> Array:
         g = fast_matmul(x.mT, y - x)  # R - I of the rotation R = XᵀY; exactly zero for equal points
@@ -225,16 +227,6 @@ class Rotations(Manifold):
         """Skew part of XᵀV."""
         a = fast_matmul(x.mT, v)
         return 0.5 * (a - a.mT)
-
-    def _flow(self, x: Array, v: Array) -> tuple[Any, Array, Any]:
-        """Functions of t: the base point and e^{tΩ} - I; between them x freed of rounding drift.
-
-        One Newton-Schulz step ends the drift. The base point is x itself at a standstill.
-        """
-        omega, fresh = self._omega(x, v), renew(x)
-        size2 = 0.5 * frobenius(omega, omega)
-        turn = _exponential(omega, size2)
-        return lambda t: at_zero(expand(t * t * size2, 2), x, fresh), fresh, turn
 
     def _need_plane(self, name: str) -> None:
         if self.n != 2:
