@@ -44,10 +44,10 @@ def expm1(a: Array, size: float) -> Array:
     if times:
         a, size = 0.5**times * a, 0.5**times * size
     rows = min(bisect_left(_REACHES, size), 3) + 1  # for four terms each
-    if type(a) is np.ndarray and a.ndim == 2:
-        e = fast_series(a, _coefficients(rows, np, a.dtype, None))
-    else:
-        e = series(a, _coefficients(rows, namespace(a), a.dtype, device(a)))
+    single = type(a) is np.ndarray and a.ndim == 2
+    where = None if single else device(a)
+    coefficients = _coefficients(rows, namespace(a), a.dtype, where)
+    e = fast_series(a, coefficients) if single else series(a, coefficients)
     for _ in range(times):
         e = 2 * e + fast_matmul(e, e)
     return e

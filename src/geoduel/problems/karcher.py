@@ -165,7 +165,8 @@ class Karcher(Problem):
 
     def objective(self, x: Array) -> Any:
         xp = namespace(x)
-        logs = fast_log_eigenvalues(*(c.like(x) for c in self._whitening), x)
+        w, wt = self._whitening
+        logs = fast_log_eigenvalues(w.like(x), wt.like(x), x)
         squares = xp.vecdot(logs, logs)
         # The mean about a provisional mean: a plain sum would lose two more digits.
         m = len(self.matrices)
