@@ -45,7 +45,7 @@ docs: $(VENV)/.has-docs  ## build the documentation in site/
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 peers: $(PEERS)/.has-test,bench  ## test the adapters with pymanopt, geomstats and geoopt together
-	$(PEERS)/bin/python -m pytest $(wildcard tests/manifolds/test_adapters.py) $(ARGS)
+	$(PEERS)/bin/python -m pytest tests/manifolds/adapters $(ARGS)
 
 bench: $(PEERS)/.has-test,bench  ## run every benchmark once, at reduced size
 	for script in benchmarks/[!_]*.py; do echo "== $$script"; $(PEERS)/bin/python $$script $(ARGS) || exit 1; done

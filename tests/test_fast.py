@@ -14,9 +14,13 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
+import geoduel as gd
+from geoduel._numerics.arrays import cos_sinc, cosh_sinhc, dot
 from geoduel._numerics.exponential import fast_series, series
 from geoduel._numerics.linalg import fast_lapack, fast_matmul
 from geoduel.manifolds.grassmann import excess, fast_excess
+from geoduel.manifolds.sphere import fast_walk
+from geoduel.problems import Rayleigh
 from geoduel.problems.karcher import Karcher, fast_log_eigenvalues, log_eigenvalues
 from geoduel.problems.karcher_mean import whiten
 
@@ -37,7 +41,37 @@ class Case(NamedTuple):
 
 
 def vector_cases() -> Iterator[Case]:
-    yield from ()
+    for n in (2, 3, 100):
+        x = gd.Sphere(n).random_point(np.random.default_rng(n))
+        for t in (0.0, 1e-9, -1e-3, 0.7, 9.0, 1, np.array([0.0, 0.5])):
+            units = 4 + 2 * np.max(np.abs(t))  # the length of the direction is 1 up to rounding
+            yield Case(f"walk {n} {t}", walk(fast_walk), walk(plain_walk), (x, t), units)
+        yield Case(f"dot {n}", dot, np.vecdot, (x, x), 4)
+        problem = Rayleigh.random(n, 0)
+        f = problem.objective
+        yield Case(f"Rayleigh {n}", f, lambda x, f=f: f(x[None])[0], (problem.optimum,), 16)
+    # Masks, asked for by one more entry at which a formula fails, change nothing for the others.
+    stack = np.array([1e-300, 1e-9, 0.3, 4.0, 1e4])
+    for f in (cos_sinc, cosh_sinhc):
+        beside = lambda a, f=f: tuple(b[1:] for b in f(np.append(0.0, a)))  # noqa: E731
+        yield Case(f.__name__, f, beside, (stack,), 0)
+    x, y = gd.Sphere(5).random_point(np.random.default_rng(2), (2, 7))
+    y = np.where(np.vecdot(x, y)[:, None] < 0, -y, y)
+    yield Case("log of near points", gd.Sphere(5).log, log_beside_far, (x, y), 0)
+
+
+def walk(random_geodesic):
+    return lambda x, t: random_geodesic(gd.Sphere(x.size), np.random.default_rng(1), x)(t)
+
+
+def plain_walk(sphere, rng, x):
+    return gd.Manifold.random_geodesic(sphere, rng, x)
+
+
+def log_beside_far(x, y):
+    far = np.roll(x[:1], 1), -np.roll(y[:1], 2)
+    far = far if np.vecdot(*far)[0] < 0 else (far[0], -far[1])
+    return gd.Sphere(5).log(np.concatenate([x, far[0]]), np.concatenate([y, far[1]]))[:-1]
 
 
 # -- matrices: products, exponentials, SPD, rotations ----------------------------------------------

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import json
 import math
+import threading
 import time
+import warnings
 
 import numpy as np
 import pytest
 
 pytest.importorskip("PIL", reason="Pillow is not installed (extra web)")
 
+import geoduel as gd
 from geoduel.cli import main
 from geoduel.errors import PictureError
-from geoduel.level import Leveller, _lossless
+from geoduel.level import Leveller, _lossless, level
 from geoduel.pictures import largest_rectangle, open_photo, save_photo, seascape
 
 TILT = 0.15
@@ -67,13 +70,21 @@ def test_photo_and_json_are_saved_beside_the_original(photo, tmp_path):
     assert photo.read_bytes() == before
 
 
-def test_the_page_does_not_wait_for_the_saving(photo):
+def test_the_page_does_not_wait_for_the_saving(photo, monkeypatch):
+    written = threading.Event()
+
+    def slow(*arguments, **options):  # as a large photo is
+        written.wait(10)
+        return save_photo(*arguments, **options)
+
+    monkeypatch.setattr("geoduel.level.save_photo", slow)
     leveller = Leveller(photo, rng=0)
     answers(leveller, 1, -TILT)
-    with leveller._writing:  # as while a large photo is written
-        assert leveller.outcome(leveller.board)["pending"]
-        answers(leveller, 1, -TILT)
-        assert leveller.board.best()["kind"] == "turned"
+    assert leveller.outcome(leveller.board)["pending"]
+    answers(leveller, 1, -TILT)
+    assert leveller.board.best()["kind"] == "turned"
+    assert not leveller.saved
+    written.set()
     assert "Saved" in saved(leveller)["lines"][-1]
 
 
@@ -175,18 +186,71 @@ def test_a_folder_is_no_photo(tmp_path):
         Leveller(tmp_path)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "says"),
-    [
-        (["serve", "study.txt:study"], "FILE.py:NAME"),
-        (["serve", "none.py:study"], "none.py is not a file"),
-        (["serve", "a.py:study", "--port", "0"], "port"),
-        (["dashboard", "not a url"], "not a url"),
-    ],
-)
-def test_bad_input_of_serve_and_dashboard(tmp_path, monkeypatch, capsys, arguments, says):
-    monkeypatch.chdir(tmp_path)
-    assert main(arguments) == 2
-    error = capsys.readouterr().err
-    assert says in error
-    assert error.count("\n") == 1
+def run_as_the_command(monkeypatch, act) -> None:
+    """`level` with a server that does ``act(client)`` and ends."""
+    with warnings.catch_warnings():  # httpx or its successor, whichever is there
+        warnings.simplefilter("ignore")
+        needs = "needs the extra web and httpx"
+        testing = pytest.importorskip("starlette.testclient", reason=needs)
+
+    def run(app, **_):
+        act(testing.TestClient(app, base_url="http://localhost"))
+
+    monkeypatch.setattr("geoduel.level.run", run)
+
+
+def test_answers_are_kept_until_the_photo_is_saved(photo, tmp_path, monkeypatch):
+    """An interrupted photo waits in the state folder; one without answers leaves nothing."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    storage = f"sqlite:///{tmp_path / 'state' / 'geoduel' / 'level.db'}"
+
+    def tell(client):
+        question = client.post("/api/studies/sea/ask", json={}).json()
+        body = {"id": question["id"], "answer": "left"}
+        return client.post("/api/studies/sea/tell", json=body).json()["progress"]["answered"]
+
+    def using(*acts):
+        def act(client):
+            said.extend(a(client) for a in acts)
+
+        said: list = []
+        run_as_the_command(monkeypatch, act)
+        level([photo], browser=False)
+        return said
+
+    def finish(client):
+        while client.post("/api/studies/sea/finish", json={}).json()["more"]["pending"]:
+            time.sleep(0.01)
+
+    assert using() == []
+    assert gd.study_names(storage) == []
+    assert using(tell, tell) == [1, 2]
+    assert len(gd.study_names(storage)) == 1
+    assert using(tell, finish)[0] == 3
+    assert gd.study_names(storage) == []
+    assert (tmp_path / "sea-level.jpg").is_file()
+
+
+def test_a_photo_that_is_damaged_is_left_out(photo, tmp_path, monkeypatch, capsys):
+    """Those before and after it are shown."""
+    (tmp_path / "cut.jpg").write_bytes(photo.read_bytes()[:-300])
+    other = save_photo(seascape(1, TILT, (60, 40)), tmp_path / "other.jpg")
+    seen = []
+
+    def look(client):
+        for _ in range(500):
+            seen[:] = [study["title"] for study in client.get("/api/studies").json()]
+            if len(seen) == 2:
+                return
+            time.sleep(0.01)
+
+    run_as_the_command(monkeypatch, look)
+    level([photo, tmp_path / "cut.jpg", other], browser=False, resume=False)
+    assert seen == ["sea.jpg", "other.jpg"]
+    assert "cut.jpg is damaged" in capsys.readouterr().err
+
+
+def test_the_same_photo_twice(photo, tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    run_as_the_command(monkeypatch, lambda client: None)
+    level([photo, photo], browser=False)

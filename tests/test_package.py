@@ -24,7 +24,7 @@ ROOT = Path(__file__).resolve().parents[1]
 SOURCE = Path(geoduel.__file__).parent
 PUBLIC = sorted(set(geoduel.__all__) - {"__version__"})
 GUIDE = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
-PAGES = [*GUIDE, *sorted((ROOT / "docs" / "notebook").glob("*.md"))]
+PAGES = [*GUIDE, ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs" / "notebook").glob("*.md"))]
 
 
 def python(code: str, **environment: str) -> str:

@@ -200,10 +200,8 @@ def serve(
 
     found, render = load_study_file(study)
     solo = None if raters is None else not raters
-    run(
-        found, render, host=host, port=port, token=token, hosts=allow_host or [], solo=solo,
-        browser=browser,
-    )  # fmt: skip
+    names = allow_host or []
+    run(found, render, host=host, port=port, token=token, hosts=names, solo=solo, browser=browser)
 
 
 @app.command()

@@ -13,7 +13,6 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from datetime import UTC, datetime
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -22,15 +21,14 @@ import numpy as np
 from ._support.check import as_generator
 from ._support.files import write_whole
 from ._version import __version__
-from .errors import ArgumentError, GeoduelError, PictureError
+from .errors import ArgumentError, GeoduelError, PictureError, UnknownStudyError
 from .manifolds import Rotations
 from .pictures.files import open_photo, save_name, save_photo, shrink
 from .pictures.seascape import seascape
 from .pictures.turning import turn
-from .study import create_study, delete_study
-from .study.storage.place import deferred
-from .web.board import Board, slug
-from .web.panes import Content, Turned
+from .study import Storage, create_study, delete_study
+from .study.storage import as_storage
+from .web import Board, Content, Turned
 from .web.server import run, web_extra
 
 __all__ = ["Leveller", "level"]
@@ -52,7 +50,7 @@ class Leveller:
         Folder for the results; by default the photo's own, and none for a seascape.
     method : str
         Name of the method.
-    storage : str, optional
+    storage : str or Storage, optional
         Where answers are kept until the photo is saved.
     rng : numpy.random.Generator or int, optional
         Generator or seed, for the seascape and the study.
@@ -68,7 +66,7 @@ class Leveller:
         path: Path | None,
         out: Path | None = None,
         method: str = "auto",
-        storage: str | None = None,
+        storage: str | Storage | None = None,
         rng: np.random.Generator | int | None = None,
     ) -> None:
         rng = as_generator(rng)
@@ -81,20 +79,29 @@ class Leveller:
         elif not path.is_file():
             raise PictureError(f"{path} is not a file")
         self._loading, self._writing, self._ready = threading.Lock(), threading.Lock(), False
-        self._asked = False
         self._targets: tuple[Path, Path] | None = None
         self._saving: tuple[int, str] | None = None  # answers known then, and how it stands
         name = self.name if path is None else f"{path.name} {_fingerprint(path, method)}"
-        place = None if path is None or storage is None else deferred(storage, name)
         self.study = create_study(
-            _PLANE, method, storage=place, study_name=name,
-            load_if_exists=True, x0=np.eye(2), rng=int(rng.integers(2**31)),
-        )  # fmt: skip
+            _PLANE,
+            method,
+            storage=None if path is None else storage,
+            study_name=name,
+            load_if_exists=True,
+            x0=np.eye(2),
+            rng=int(rng.integers(2**31)),
+        )
         self.board = Board(
-            self.study, self.render, title=self.name, question="Which one looks more level?",
-            accuracy=ACCURACY, ahead=False, solo=True, finish=self.outcome,
-            key=slug(Path(self.name).stem),
-        )  # fmt: skip
+            self.study,
+            self.render,
+            title=self.name,
+            question="Which one looks more level?",
+            accuracy=ACCURACY,
+            ahead=False,
+            solo=True,
+            finish=self.outcome,
+            key=Path(self.name).stem,
+        )
 
     @property
     def angle(self) -> float:
@@ -122,11 +129,6 @@ class Leveller:
 
     def render(self, point: np.ndarray) -> Turned:
         """Show the photo turned by a rotation."""
-        if not self._asked:  # the first answer needs the database, the first question does not
-            self._asked = True
-            later = threading.Timer(0.5, _load_database)
-            later.daemon = True
-            later.start()
         self.load()
         return Turned(self._picture, float(_PLANE.to_angle(point)), self._size)
 
@@ -183,6 +185,14 @@ class Leveller:
             "geoduel": __version__,
             "duels": duels,
         }
+
+    def forget(self) -> None:
+        """Delete the study where it is stored, if its result is saved or it has no answers."""
+        if self.study.storage.url is None:
+            return
+        with suppress(UnknownStudyError):  # the same photo, given twice
+            if self.saved or not self.study.progress().answered:
+                delete_study(self.study.name, self.study.storage)
 
     # -- private -----------------------------------------------------------------------------------
 
@@ -271,36 +281,37 @@ def level(
     """
     if not photos and not demo:
         raise ArgumentError("PHOTO: name a photo, or try --demo")
-    storage = _state() if resume and photos else None
+    state = _state() if resume and photos else None
+    storage = None if state is None else as_storage(state)
     folder = None if out is None else Path(out)
     if folder is not None and folder.exists() and not folder.is_dir():
         raise ArgumentError(f"--out {folder} is not a folder")
-    levellers = [Leveller(Path(p), folder, method, storage, rng) for p in photos]
-    if demo:
-        levellers.append(Leveller(None, folder, method, None, rng))
-    # The libraries of the page load while the photo does.
-    with web_extra(), ThreadPoolExecutor(1) as pool:
-        first = pool.submit(levellers[0].load)
-        from .web.app import create_app
-
-        first.result()
-    app = create_app([one.board for one in levellers], title="geoduel level")
-    threading.Thread(target=_load, args=(levellers[1:], app.state.hub.boards), daemon=True).start()
+    levellers: list[Leveller] = []
     try:
+        levellers += (Leveller(Path(photo), folder, method, storage, rng) for photo in photos)
+        if demo:
+            levellers.append(Leveller(None, folder, method, None, rng))
+        # The libraries of the page load while the photo does.
+        with web_extra(), ThreadPoolExecutor(1) as pool:
+            first = pool.submit(levellers[0].load)
+            from .web import create_app
+
+            first.result()
+        app = create_app([one.board for one in levellers], title="geoduel level")
+        threading.Thread(target=_load, args=(levellers[1:],), daemon=True).start()
         run(app, port=port, browser=browser)
     finally:
         for one in levellers:
-            if one.study.storage.url is not None and one.saved:
-                delete_study(one.study.name, one.study.storage)
+            one.forget()
 
 
-def _load(levellers: Sequence[Leveller], boards: dict[str, Board]) -> None:
+def _load(levellers: Sequence[Leveller]) -> None:
     """Prepare the photos to come; leave out those that turn out to be damaged."""
     for one in levellers:
         try:
             one.load()
         except (GeoduelError, OSError) as error:
-            boards.pop(one.board.key, None)
+            one.board.closed = True
             print(f"geoduel: {error}; left out", file=sys.stderr, flush=True)
 
 
@@ -313,11 +324,6 @@ def _state() -> str | None:
     except OSError:
         return None
     return f"sqlite:///{folder / 'level.db'}" if os.access(folder, os.W_OK) else None
-
-
-def _load_database() -> None:
-    with suppress(ImportError):
-        import_module("geoduel.study.storage.sql")
 
 
 def _fingerprint(path: Path, method: str) -> str:

@@ -1,8 +1,7 @@
 """Figures. Needs the extra ``plot`` (matplotlib).
 
 One style for all: hues of Okabe and Ito, which colour-blind readers and grey prints tell apart, no
-box, a faint grid. Every function returns a matplotlib figure that belongs to nobody: no pyplot, no
-global state, no display.
+box, a faint grid. Figures are plain matplotlib figures: no pyplot, no global state, no display.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ from .errors import MissingExtraError
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["COLOURS", "as_svg", "band", "panels", "require", "save"]
+__all__ = ["COLOURS", "as_svg", "band", "panels", "require", "save", "superscript"]
 
 __getattr__ = moved_names(__name__)
 
@@ -84,6 +83,17 @@ def panels(rows: int, columns: int, width: float = 12.0, height: float = 3.4) ->
         figure.set_layout_engine("none")  # and the layout need not be found again for each file
 
 
+def superscript(number: int) -> str:
+    """Write an integer in raised digits.
+
+    Examples
+    --------
+    >>> f"10{superscript(-12)}"
+    '10⁻¹²'
+    """
+    return str(number).translate(_RAISED)
+
+
 _RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
@@ -92,7 +102,7 @@ def _label_powers(axis: Any) -> None:
     from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
     def power(value: float, _: int) -> str:
-        return f"10{str(round(np.log10(value))).translate(_RAISED)}"
+        return f"10{superscript(round(np.log10(value)))}"
 
     for scale, (low, high), side in (
         (axis.get_xscale(), axis.get_xlim(), axis.xaxis),

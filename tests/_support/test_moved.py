@@ -11,9 +11,9 @@ from importlib.util import find_spec
 import pytest
 
 import geoduel as gd
-from geoduel._support.moved import MOVED, NAMES
+from geoduel._support.moved import MOVED, NAMES, RENAMED
 
-NEEDS = {"problems.attack": "torch", "web": "fastapi", "study.sql": "sqlalchemy"}
+NEEDS = {"problems.attack": "torch", "web": "fastapi"}
 
 
 @pytest.mark.parametrize("old", [m for m in MOVED if m != "baselines.karcher_mean"])
@@ -31,6 +31,18 @@ def test_old_modules_pass_names_on(old):
         new = import_module(f"geoduel.{home}")
         for name in new.__all__:
             assert hasattr(module, name)
+
+
+@pytest.mark.parametrize("old", RENAMED)
+def test_old_modules_know_the_old_names(old):
+    for prefix, package in NEEDS.items():
+        if old.startswith(prefix) and find_spec(package) is None:
+            pytest.skip(f"{package} is not installed")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        module = import_module(f"geoduel.{old}")
+    for before, now in RENAMED[old].items():
+        assert getattr(module, before) is getattr(module, now)
 
 
 @pytest.mark.parametrize("old", NAMES)

@@ -20,7 +20,7 @@ from geoduel.reproduce.report import (
 )
 
 pytest.importorskip("matplotlib")
-from geoduel.plotting import COLOURS, INK, as_svg, band, panels
+from geoduel.plotting import COLOURS, INK, band, panels
 
 JPEG = b"\xff\xd8\xff\xe0picture"
 
@@ -114,10 +114,6 @@ def test_the_report_ends_with_claims_and_the_default_method(page):
     assert "2 of 3" in text  # one seed of the default method missed
 
 
-def test_the_same_figure_gives_the_same_svg():
-    assert as_svg(drawing(), "x") == as_svg(drawing(), "x")
-
-
 @pytest.mark.parametrize(
     ("x", "text"),
     [
@@ -142,3 +138,28 @@ def test_numbers(x, text):
 )
 def test_settings_in_words(x, text):
     assert quantity(x) == text
+
+
+def test_columns_of_numbers_stand_to_the_right():
+    table = Table(["a", "b", "c"], [["1", "−2·10⁻³", "x"], ["3.5 %", "∞", "4"]], "Mixed.")
+    assert table.numeric == [True, True, False]
+    assert Table(["a", "b"], [], "Empty.").numeric == [False, False]
+
+
+def test_without_jinja_the_extra_is_named(monkeypatch):
+    import sys
+
+    from geoduel.errors import MissingExtraError
+    from geoduel.reproduce.report import report_template
+
+    monkeypatch.setitem(sys.modules, "jinja2", None)
+    with pytest.raises(MissingExtraError, match=r"geoduel\[plot\]"):
+        report_template()
+
+
+def test_long_tables_are_folded_under_their_caption(tmp_path):
+    table = Table(["a"], [["1"]], "All of <them>.", folded=True)
+    path = write_report([Section("s", "S", [table])], tmp_path, title="t", notes=[], about={})
+    text = path.read_text(encoding="utf-8")
+    assert "<summary>All of &lt;them&gt;.</summary>" in text
+    assert "<caption>" not in text

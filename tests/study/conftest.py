@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import importlib.util
+import sqlite3
 import sys
 import threading
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import pytest
@@ -16,6 +17,8 @@ import pytest
 import geoduel as gd
 from geoduel import errors
 from geoduel.methods.people.questions import QuestionMethod
+from geoduel.study.log import Book
+from geoduel.study.players import Player, player
 
 
 class NudgeState(NamedTuple):
@@ -87,11 +90,49 @@ def north(person):
 
 
 @pytest.fixture
+def replay():
+    """Plays a method from the log of a study, which settings need not hold."""
+
+    def run(study: gd.Study, method: gd.Method) -> Player:
+        book, seed = Book(), study.settings["seed"]
+        book.take(study.storage.read(study.name, 0))
+        made = player(method, study.manifold, seed, budget=study.budget)
+        made.follow(book)
+        return made
+
+    return run
+
+
+@pytest.fixture
 def url(tmp_path, monkeypatch) -> str:
     """An SQLite file of its own, which need not survive a power cut."""
-    pytest.importorskip("sqlalchemy", reason="studies in a database need the extra web")
-    monkeypatch.setattr("geoduel.study.storage.sql.DURABLE", "OFF")
+    monkeypatch.setattr("geoduel.study.storage.databases.DURABLE", "OFF")
     return f"sqlite:///{tmp_path / 'duels.db'}"
+
+
+@pytest.fixture
+def sqlite(monkeypatch) -> type[sqlite3.Connection]:
+    """Connections to SQLite: what they ran, how large they let a file grow, how commits fail."""
+
+    class Connection(sqlite3.Connection):
+        ran: ClassVar[list[str]] = []
+        pages: ClassVar[int | None] = None
+        failures: ClassVar[list[sqlite3.Error]] = []
+
+        def __init__(self, *arguments, **options):
+            super().__init__(*arguments, **options)
+            self.set_trace_callback(self.ran.append)
+            if self.pages is not None:
+                self.execute(f"PRAGMA max_page_count = {self.pages}")
+
+        def commit(self):
+            super().commit()
+            if self.failures:
+                raise self.failures.pop()
+
+    plain = sqlite3.connect
+    monkeypatch.setattr(sqlite3, "connect", lambda *a, **o: plain(*a, factory=Connection, **o))
+    return Connection
 
 
 @pytest.fixture

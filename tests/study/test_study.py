@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-import threading
 import time
 from typing import Any
 
@@ -12,8 +10,6 @@ import pytest
 
 import geoduel as gd
 from geoduel import errors
-from geoduel.study import holders
-from geoduel.study.storage import MemoryStorage
 
 SPHERE = gd.Sphere(3)
 
@@ -87,171 +83,7 @@ def test_bad_arguments(call, words):
     assert study.progress().answered == 0
 
 
-@pytest.mark.parametrize(
-    ("given", "words"),
-    [
-        ({"manifold": 3}, "manifold must be a Manifold"),
-        ({"method": "newton"}, "method must be one of"),
-        ({"method": "auto", "colour": 1}, "no option 'colour'"),
-        ({"method": "rdngd"}, "give budget= or iterations=: Cosine"),
-        ({"method": "rrdngd"}, "phases="),
-        ({"rng": -1}, "rng must be an int >= 0"),
-        ({"budget": 0}, "budget must be an integer >= 1"),
-        ({"lease": 0}, "lease must be > 0"),
-        ({"repeats": 1.0}, "repeats must be a share"),
-        ({"votes": 0}, "votes must be an integer >= 1"),
-        ({"votes": 3}, "votes=3 is for methods that believe"),
-        ({"x0": [0, 0, 1]}, "x0 must be a NumPy array"),
-        ({"x0": np.array([0.0, 0.0, 2.0])}, "x0 is not on"),
-        ({"x0": np.eye(3), "method": "rdngd", "budget": 9}, "x0 must be one point"),
-        ({"storage": 3}, "storage must be a URL"),
-        ({"study_name": " "}, "study_name must be a text"),
-    ],
-)
-def test_bad_settings(given, words):
-    with pytest.raises(errors.ArgumentError, match=words):
-        gd.create_study(**{"manifold": SPHERE, **given})
-
-
-# -- who gets which question -----------------------------------------------------------------------
-
-
-def test_a_named_rater_gets_her_question_again():
-    """A page that is loaded again shows the same duel; others get other ones."""
-    study = newton()
-    first = study.ask(rater="ann")
-    assert study.ask(rater="ann") == first
-    assert study.ask(rater="bob").id != first.id
-    study.tell(1, "a")
-    study.tell(first, "a")
-    both = study.ask(2, rater="ann")
-    assert [d.id for d in both] == [2]  # the line search asks one by one
-    assert study.ask(2, rater="ann") == both
-    assert study.ask(rater="ann") == both[0]
-
-
-def test_batches_go_out_in_parts():
-    """A block of DuelNewton is d duels: each goes out once, and the next block waits for them."""
-    study = newton()
-    duels = study.ask(10)
-    assert len(duels) == 2
-    answer = threading.Thread(target=lambda: [study.tell(d, "a") for d in duels])
-    caught = []
-
-    def other():
-        with pytest.raises(errors.NothingToAskError) as caught_here:
-            study.ask()
-        caught.append(caught_here.value)
-
-    thread = threading.Thread(target=other)
-    thread.start()
-    thread.join()
-    assert 590 < caught[0].retry_after <= 600.01  # times are stored in milliseconds
-    assert study.ask() == duels[0]  # who has them gets them again, where there is nothing else
-    answer.start()
-    answer.join()
-    assert study.ask().id == 2
-
-
-def test_a_lease_ends():
-    study = newton(lease=0.05)
-    first = study.ask(rater="ann")
-    study.ask(rater="bob")
-    with pytest.raises(errors.NothingToAskError):
-        study.ask(rater="cyd")
-    time.sleep(0.06)
-    again = study.ask(rater="cyd")
-    assert (again.id, again.rater) == (first.id, "cyd")
-    assert np.array_equal(again.a, first.a)
-    assert study.tell(first, "a").rater == "cyd"  # unless tell says who it was
-    assert len(study.duels) == 2
-
-
-def test_no_more_questions_than_are_useful_at_once(monkeypatch):
-    """Three on a sphere of two dimensions, but no rater has to wait for another."""
-    study = gd.create_study(SPHERE, "ideal-point", rng=0)
-    store = study.ask(8, rater="ann")
-    assert len(store) == 3
-    assert study.ask(8, rater="ann") == store  # no more for her
-    assert len(study.ask(8, rater="bob")) == 1
-    assert study.ask(rater="cyd").id == 4
-    for duel in store[:2]:
-        study.tell(duel, "a")
-    assert study.ask(8, rater="ann") == store[2:]  # three are out
-    monkeypatch.setattr(time, "time", lambda now=time.time: now() + 61)  # they are late
-    assert len(study.ask(8, rater="fay")) == 3
-    patient = gd.create_study(SPHERE, gd.IdealPoint(parallel=8), rng=0)
-    assert len(patient.ask(100)) == 8
-
-
-def test_questions_of_a_process_that_ended_are_free(monkeypatch):
-    """No waiting for the lease where it is certain that nobody will answer."""
-    study = newton()
-    monkeypatch.setattr(holders, "me", lambda: f"{holders._host()}:{2**22 + 1}:1")  # above all pids
-    lost = study.ask(2)
-    monkeypatch.undo()
-    assert [d.id for d in study.ask(2)] == [d.id for d in lost]
-
-
-def test_votes_are_a_majority(north):
-    """Three raters a question; one always errs, and the run is that of the other two."""
-    voted = gd.create_study(SPHERE, "rdngd", rng=0, budget=300, votes=3)
-    plain = gd.create_study(SPHERE, "rdngd", rng=0, budget=100)
-    flip = {"a": "b", "b": "a", "tie": "tie"}
-    for _ in range(20):
-        duel = plain.ask()
-        right = "a" if duel.a[2] > duel.b[2] else "b"
-        plain.tell(duel, right)
-        for rater in ("ann", "eve", "bob"):
-            try:
-                vote = voted.ask(rater=rater)
-            except errors.NothingToAskError:
-                break
-            assert np.array_equal(vote.a, duel.a)
-            voted.tell(vote, flip[right] if rater == "eve" else right)
-    assert np.array_equal(voted.recommend(), plain.recommend())
-    assert {d.role for d in voted.duels} == {"question", "vote"}
-    assert voted.progress().answered == 60
-    agreeing = gd.create_study(SPHERE, "rdngd", rng=0, budget=300, votes=3)
-    for rater in ("ann", "bob"):
-        agreeing.tell(agreeing.ask(rater=rater), "a")
-    third = agreeing.ask(rater="cyd")
-    assert (third.id, third.role) == (2, "question")  # two of three have decided
-
-
-def test_repeats_measure_consistency(nudge):
-    """One duel in five is asked again, sides flipped: who says "left" contradicts himself."""
-    study = gd.create_study(SPHERE, nudge(), rng=0, repeats=0.2)
-    for _ in range(60):
-        duel = study.ask(rater="ann")
-        study.tell(duel, "a" if duel.a[2] > duel.b[2] else "b")
-        duel = study.ask(rater="lefty")
-        study.tell(duel, duel.left)
-    repeats = [d for d in study.duels if d.role == "repeat"]
-    assert 18 <= len(repeats) <= 26
-    for duel in repeats:
-        first = study.duels[duel.of]
-        assert np.array_equal(duel.a, first.a)
-        assert duel.left != first.left
-        assert duel.rater == first.rater
-        assert duel.id - first.id >= 5
-    assert len({d.of for d in repeats}) == len(repeats)
-    raters = study.progress().raters
-    assert raters["ann"].consistency == 1.0
-    assert raters["lefty"].consistency == 0.0
-    assert raters["lefty"].weight < 0.5 < 2 < raters["ann"].weight
-    assert raters["ann"].answers == 60
-
-
-def test_methods_hear_side_and_rater(nudge):
-    study = gd.create_study(SPHERE, nudge(), rng=0)
-    duel = study.ask(rater="ann")
-    study.tell(duel, "b")
-    study.report_preference(np.eye(3)[0], np.eye(3)[1], rater="bob")
-    study.recommend()
-    heard = study._player.state.heard
-    assert heard[0][:3] == (1, 1 if duel.left == "a" else -1, "ann")
-    assert heard[1][:3] == (-1, 0, "bob")
+# -- what it found ---------------------------------------------------------------------------------
 
 
 def test_results_of_one_rater(nudge):
@@ -341,7 +173,7 @@ def test_undo_withdraws_what_followed():
     assert np.array_equal(study.ask(rater="bob").a, next_block.a)  # the same question, a new duel
 
 
-def test_undo_of_one_rater(nudge):
+def test_undo_of_one_rater(nudge, replay):
     study = gd.create_study(SPHERE, nudge(), rng=0)
     for rater in ("ann", "bob", "ann"):
         study.tell(study.ask(rater=rater), "a")
@@ -349,7 +181,7 @@ def test_undo_of_one_rater(nudge):
     assert study.undo(rater="bob") is None
     assert study.undo().id == 2
     assert study.progress().answered == 1
-    assert len(study._player.state.heard) == 1
+    assert len(replay(study, nudge()).state.heard) == 1
 
 
 def test_undo_of_what_others_built_on():
@@ -363,14 +195,14 @@ def test_undo_of_what_others_built_on():
     assert study.progress().answered == 3
 
 
-def test_undo_of_a_report(nudge):
+def test_undo_of_a_report(nudge, replay):
     study = gd.create_study(SPHERE, nudge(), rng=0)
     assert study.undo() is None
     duel = study.report_preference(np.eye(3)[0], np.eye(3)[1])
     assert (duel.role, duel.answer, study.progress().reports) == ("report", "a", 1)
     assert study.undo().state == "withdrawn"
     assert study.progress().reports == 0
-    assert study._player.state.heard == ()
+    assert replay(study, nudge()).state.heard == ()
     with pytest.raises(errors.NotOnManifoldError, match="worse"):
         study.report_preference(np.eye(3)[0], np.ones(3))
     with pytest.raises(errors.ArgumentError, match="same point"):
@@ -378,20 +210,6 @@ def test_undo_of_a_report(nudge):
 
 
 # -- the end ---------------------------------------------------------------------------------------
-
-
-def test_the_budget_is_kept(nudge):
-    study = gd.create_study(SPHERE, nudge(), rng=0, budget=4)
-    first = study.ask(3)
-    assert len(study.ask(3, rater="ann")) == 1  # three are out
-    for duel in first:
-        study.tell(duel, "a")
-    study.tell(3, "skip")  # no answer: another question
-    study.tell(study.ask(), "b")
-    with pytest.raises(errors.StudyFinishedError) as caught:
-        study.ask()
-    assert caught.value.reason == "budget" == study.progress().finished
-    assert study.progress().answered == 4
 
 
 def test_finished_by_accuracy(nudge):
@@ -486,50 +304,3 @@ def test_an_interrupted_replay_is_taken_up_again(error, monkeypatch, nudge):
         monkeypatch.undo()
         assert np.array_equal(study.recommend(), plain.recommend())
         assert np.array_equal(study.ask().a, plain.ask().a)
-
-
-def test_studies_share_a_storage():
-    storage = MemoryStorage()
-    first = newton(storage=storage, study_name="b")
-    newton(storage=storage, study_name="a")
-    assert gd.study_names(storage) == ["a", "b"]
-    first.tell(first.ask(), "a")
-    other = gd.load_study("b", storage)
-    assert other.duels == first.duels
-    with pytest.raises(errors.DuplicateStudyError, match="load_if_exists"):
-        newton(storage=storage, study_name="b")
-    again = newton(storage=storage, study_name="b", load_if_exists=True)
-    assert again.progress().answered == 1
-    with pytest.raises(errors.ArgumentError, match="manifold of study 'b'"):
-        gd.create_study(
-            gd.Sphere(4), "duel-newton", storage=storage, study_name="b", load_if_exists=True
-        )
-    with pytest.raises(errors.ArgumentError, match="method of study 'b'"):
-        gd.create_study(SPHERE, "block", storage=storage, study_name="b", load_if_exists=True)
-    gd.delete_study("b", storage)
-    with pytest.raises(errors.UnknownStudyError, match="no study 'b'"):
-        gd.load_study("b", storage)
-    with pytest.raises(errors.UnknownStudyError):
-        gd.delete_study("b", storage)
-    with pytest.raises(errors.UnknownStudyError):
-        first.ask()
-
-
-def test_auto_is_for_people():
-    names = {1: "bisection", 2: "ideal-point", 6: "ideal-point"}
-    for dim, name in names.items():
-        study = gd.create_study(gd.Euclidean(dim), rng=0)
-        assert study.method_name == name
-        assert study.settings["repeats"] > 0
-    high = gd.create_study(gd.Sphere(12), rng=0)
-    assert high.method_name not in names.values()
-
-
-def test_without_sqlalchemy(monkeypatch):
-    """Studies in memory need no extra; a database names it."""
-    monkeypatch.setitem(sys.modules, "sqlalchemy", None)
-    monkeypatch.delitem(sys.modules, "geoduel.study.storage.sql", raising=False)
-    study = newton()
-    study.tell(study.ask(), "a")
-    with pytest.raises(errors.MissingExtraError, match=r"geoduel\[web\]"):
-        newton(storage="sqlite:///never.db")

@@ -14,7 +14,6 @@ import numpy as np
 import pytest
 
 pytest.importorskip("fastapi", reason="FastAPI is not installed (extra web)")
-pytest.importorskip("sqlalchemy", reason="SQLAlchemy is not installed (extra web)")
 pytest.importorskip("httpx", reason="httpx is not installed")
 
 import uvicorn

@@ -30,9 +30,14 @@ CHROMIUM = Path("/usr/bin/chromium")
 pytestmark = pytest.mark.skipif(not CHROMIUM.exists(), reason="no /usr/bin/chromium")
 
 ARGUMENTS = [
-    "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync",
-    "--disable-background-networking", "--disable-component-update",
-]  # fmt: skip
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-sync",
+    "--disable-background-networking",
+    "--disable-component-update",
+]
 PLANE = gd.Rotations(2)
 AXE = [os.environ.get("AXE_CORE", ""), "node_modules/axe-core/axe.min.js"]
 
@@ -76,10 +81,11 @@ def _page(browser: Any, **options: Any) -> Iterator[Any]:
 
 
 @pytest.fixture
-def leveller() -> Leveller:
-    one = Leveller(None, rng=5)
-    one._photo = seascape(5, one.tilt, (600, 400))
-    return one
+def leveller(monkeypatch) -> Leveller:
+    monkeypatch.setattr(
+        "geoduel.level.seascape", lambda rng, tilt, size: seascape(5, tilt, (600, 400))
+    )
+    return Leveller(None, rng=5)
 
 
 @pytest.fixture
@@ -314,7 +320,7 @@ def test_other_kinds_of_content(page, live):
         ready(page)
         assert page.locator(f".panes {selector}").count() == 2
         press(page, "ArrowRight")
-    assert "<b>" in (boards[2]._shown[(0, "a")].data.decode())
+    assert "<b>" in boards[2].shown(boards[2].duel(0), "left").data.decode()
     assert page.title() != "broken"
 
 
@@ -461,12 +467,14 @@ class Process:
 
     def __init__(self, *arguments: str, **environment: str) -> None:
         self.output = ""
+        code = "import sys; from geoduel.cli import main; sys.exit(main())"
         self.process = subprocess.Popen(
-            [sys.executable, "-c", "import sys; from geoduel.cli import main; sys.exit(main())",
-             *arguments],
-            env={**os.environ, **environment}, text=True,
-            stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-        )  # fmt: skip
+            [sys.executable, "-c", code, *arguments],
+            env={**os.environ, **environment},
+            text=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+        )
 
     def __enter__(self) -> Process:
         assert self.process.stdout is not None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 
+import numpy as np
 import pytest
 
 import geoduel as gd
@@ -58,16 +59,21 @@ def test_a_misspelt_database_is_not_made(tmp_path):
     assert not file.exists()
 
 
-def test_a_taken_port_is_left_alone(monkeypatch):
+def test_a_taken_port_is_left_alone(monkeypatch, capsys):
     with socket.socket() as other:
         other.bind(("127.0.0.1", 0))
         other.listen()
         taken = other.getsockname()[1]
         monkeypatch.setattr(server, "PORT", taken)
-        with server._listen("127.0.0.1", None) as listener:
-            assert listener.getsockname()[1] != taken
-        with pytest.raises(OSError, match=f"cannot listen at 127.0.0.1 port {taken}"):
-            server._listen("127.0.0.1", taken)
+        ports = []
+        monkeypatch.setattr(
+            "uvicorn.Server.run", lambda _, sockets: ports.append(sockets[0].getsockname()[1])
+        )
+        server.run(None)
+        assert ports != [taken]
+        assert f"Open http://127.0.0.1:{ports[0]}/\n" in capsys.readouterr().out
+        with pytest.raises(OSError, match=f"cannot listen at 127.0.0.1 port {taken}: "):
+            server.run(None, port=taken)
 
 
 def test_boards_bring_their_own_options(board):
@@ -85,3 +91,22 @@ def test_a_missing_package_is_named_with_its_extra():
         raise ModuleNotFoundError("no module", name="fastapi")
     with pytest.raises(ModuleNotFoundError), server.web_extra():
         raise ModuleNotFoundError("no module", name="geoduel.mistake")
+
+
+def test_a_study_file(tmp_path):
+    file = tmp_path / "tilt.py"
+    file.write_text(
+        "import geoduel as gd\n"
+        "from geoduel.web import Board\n"
+        "study = gd.create_study(gd.Rotations(2), rng=0)\n"
+        "def render(r): return str(study.name)\n"
+        "board, number = Board(study), 3\n"
+    )
+    study, render = server.load_study_file(f"{file}:study")
+    assert render(np.eye(2)) == study.name
+    boards, nothing = server.load_study_file(f"{file}:board")
+    assert len(boards) == 1
+    assert nothing is None
+    for place in (f"{file}:none", f"{file}:number", f"{file}", "none.py:study", "tilt.txt:study"):
+        with pytest.raises(ArgumentError):
+            server.load_study_file(place)

@@ -54,6 +54,12 @@ NAMES = {
 }
 """Names that left a module which is still there, and where they live now."""
 
+RENAMED = {
+    "problems.attack": {"METHODS": "ATTACKS"},
+    "problems.attack.methods": {"METHODS": "ATTACKS"},
+}
+"""Old module: names that are called otherwise where it has moved to."""
+
 _ROOT = __name__.split(".")[0]
 
 
@@ -94,6 +100,8 @@ class _Finder(MetaPathFinder, Loader):
             new = import_module(home)
             names = [n for n in getattr(new, "__all__", vars(new)) if not n.startswith("__")]
             vars(module).update({name: getattr(new, name) for name in names})
+        for before, now in RENAMED.get(old.removeprefix(_ROOT + "."), {}).items():
+            setattr(module, before, getattr(module, now))
 
 
 def _warn(old: str, new: str, stacklevel: int) -> None:

@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from .adapters import to_art, to_foolbox
     from .data import Pictures, cifar10, digits, image_folder, load_pictures
     from .judge import Judge
-    from .methods import METHODS, ZORGD, Averaging, Climb, Evolution
+    from .methods import ATTACKS, ZORGD, Averaging, Climb, Evolution
     from .networks import load_weights, save_weights, small_cnn, train, vgg11_bn
     from .priors import Directions, ShapedSphere, prior
     from .remote import Remote
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 __getattr__ = lazy(__name__, __file__)
 
 __all__ = [
-    "METHODS",
+    "ATTACKS",
     "ZORGD",
     "AttackHistory",
     "AttackProgress",

@@ -47,38 +47,20 @@ def to_foolbox(**settings: Any) -> Any:
     class GeoduelAttack(FixedEpsilonAttack):
         distance = l2
 
-        def run(
-            self,
-            model: Any,
-            inputs: Any,
-            criterion: Any,
-            *,
-            epsilon: float,
-            early_stop: Any = None,
-            **_: Any,
-        ) -> Any:
+        def run(self, model: Any, inputs: Any, criterion: Any, *, epsilon: float, **_: Any) -> Any:
             images, restore = ep.astensor_(inputs)
             criterion = get_criterion(criterion)
-            goal: dict[str, Any] = {}
             if isinstance(criterion, TargetedMisclassification):
-                goal["targeted"] = criterion.target_classes.raw
-                labels = None
+                goal = {"targeted": criterion.target_classes.raw}
             elif isinstance(criterion, Misclassification):
-                labels = criterion.labels.raw
+                goal = {"labels": criterion.labels.raw}
             else:
                 raise ArgumentError(
                     f"criterion must be (targeted) misclassification, got {criterion!r:.80}"
                 )
-            result = attack(
-                model,
-                images.raw,
-                labels,
-                radius=float(epsilon),
-                clip=(float(model.bounds.lower), float(model.bounds.upper)),
-                **goal,
-                **settings,
-            )
-            return restore(ep.astensor(result.images))
+            clip = float(model.bounds.lower), float(model.bounds.upper)
+            found = attack(model, images.raw, radius=epsilon, clip=clip, **goal, **settings)
+            return restore(ep.astensor(found.images))
 
     return GeoduelAttack()
 
@@ -91,9 +73,9 @@ def to_art(
     Parameters
     ----------
     estimator : art.estimators.classification.PyTorchClassifier
-        The classifier; it is asked through ``predict`` only, in NumPy arrays, so that any of ART's
-        classifiers with images (n, channels, height, width) will do. White-box methods need
-        gradients and are refused.
+        The classifier, asked through ``predict`` only, in NumPy arrays: any of ART's classifiers
+        with images (n, channels, height, width) will do. White-box methods need gradients and are
+        refused.
     eps, radius : float
         As in `geoduel.attack.attack`.
     **settings
@@ -131,28 +113,21 @@ def to_art(
 
         def generate(self, x: np.ndarray, y: np.ndarray | None = None, **_: Any) -> np.ndarray:
             images = torch.as_tensor(np.asarray(x))
-            if targeted and y is None:
+            goal = {}
+            if y is not None:
+                classes = np.asarray(y).argmax(1) if np.ndim(y) > 1 else np.asarray(y)
+                goal = {"targeted" if targeted else "labels": torch.as_tensor(classes)}
+            elif targeted:
                 raise ArgumentError("targeted=True: y must hold the classes to reach")
-            classes = None if y is None else np.asarray(y)
-            if classes is not None and classes.ndim > 1:
-                classes = classes.argmax(1)
-            goal = None if classes is None else torch.as_tensor(classes)
             limits = estimator.clip_values
             low, high = (images.min(), images.max()) if limits is None else limits
+            clip = float(np.min(np.asarray(low))), float(np.max(np.asarray(high)))
 
             def model(z: torch.Tensor) -> torch.Tensor:
                 return torch.as_tensor(estimator.predict(z.cpu().numpy()))
 
-            return attack(
-                model,
-                images,
-                None if targeted else goal,
-                targeted=goal if targeted else None,
-                eps=eps,
-                radius=radius,
-                clip=(float(np.min(np.asarray(low))), float(np.max(np.asarray(high)))),
-                **settings,
-            ).images.numpy()
+            found = attack(model, images, eps=eps, radius=radius, clip=clip, **goal, **settings)
+            return found.images.numpy()
 
     return GeoduelAttack()
 

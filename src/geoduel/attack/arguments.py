@@ -11,7 +11,7 @@ from ..errors import ArgumentError, RadiusWarning
 from ..manifolds import Sphere
 from ._torch import torch
 from .judge import Judge
-from .methods import METHODS
+from .methods import ATTACKS
 from .priors import Directions, ShapedSphere, prior
 from .threat import Threat, resolved_radius
 
@@ -108,7 +108,7 @@ def resolved_method(method: Any, name: str, threat: Threat, judge: Judge | None)
     for probe in ("radius", "smoothing"):
         wanted = getattr(method, probe, None)
         if wanted is not None and wanted < least:
-            if name not in METHODS and name != "auto":  # those by name leave it to us
+            if name not in ATTACKS and name != "auto":  # those chose no width themselves
                 warnings.warn(
                     f"{probe}={wanted:g} is below what images in {dtype} resolve; {least:.2g} is "
                     "taken",

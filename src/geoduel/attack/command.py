@@ -17,12 +17,20 @@ if TYPE_CHECKING:
     from .data import Pictures
     from .result import AttackResult
 
-__all__ = ["attack_app", "prepared"]
+__all__ = ["DIGITS", "attack_app", "prepared", "usual_eps"]
 
 attack_app = typer.Typer(help="Fool an image classifier by comparisons alone.")
 
-TRAINED = "digits"
+DIGITS = "digits"
 """Data with a network of its own, trained on the spot in seconds."""
+
+
+EPS, DIGITS_EPS = 0.05, 0.3  # a digit is mostly black and its network sturdy: 0.05 fools none
+
+
+def usual_eps(data: str) -> float:
+    """Radius over the norm of an image that is taken for these data unless another is asked for."""
+    return DIGITS_EPS if data == DIGITS else EPS
 
 
 def prepared(
@@ -85,7 +93,7 @@ def prepared(
 def _network(data: str, weights: str | Path | None, pictures: Pictures, seed: int) -> Any:
     from .networks import load_weights, vgg11_bn
 
-    if data == TRAINED and weights is None:
+    if data == DIGITS and weights is None:
         return deepcopy(_digits_network(seed))
     if weights is None:
         found = sorted(Path(data).glob("*.safetensors")) if Path(data).is_dir() else []
@@ -117,9 +125,8 @@ def _digits_network(seed: int) -> Any:
 
 # -- the command -----------------------------------------------------------------------------------
 
-METHODS = ("auto", "rdngd", "evolution", "zo-rgd", "rgd", "pgd")
+COMPARED = "auto,rdngd,evolution,zo-rgd,rgd,pgd"
 STEPS = 50  # of the methods that see gradients
-DIGITS_EPS = 0.3  # a digit is mostly black and its network sturdy: at 0.05 nothing fools it
 
 
 @attack_app.callback(invoke_without_command=True)
@@ -127,18 +134,20 @@ def attack_command(
     context: typer.Context,
     data: Annotated[
         str, typer.Option(help="digits, cifar10 (in data/), a folder or an .npz file.")
-    ] = TRAINED,
+    ] = DIGITS,
     weights: Annotated[
         Path | None, typer.Option(help="Safetensors file of the network, a VGG-11.")
     ] = None,
     n: Annotated[int, typer.Option(min=1, help="Images that the network classifies right.")] = 100,
     methods: Annotated[
         str, typer.Option(help="Methods, separated by commas.", show_default=True)
-    ] = ",".join(METHODS),
+    ] = COMPARED,
     budget: Annotated[int, typer.Option(min=1, help="Comparisons an image.")] = 300,
     eps: Annotated[
         float | None,
-        typer.Option(help="Radius over the image's norm; by default 0.05, for digits 0.3."),
+        typer.Option(
+            help=f"Radius over the image's norm; by default {EPS:g}, for digits {DIGITS_EPS:g}."
+        ),
     ] = None,
     oracle: Annotated[str, typer.Option(help="What is compared: margin or loss.")] = "margin",
     directions: Annotated[
@@ -171,8 +180,6 @@ def attack_command(
     network, pictures = prepared(data, weights, n, seed=seed)
     network.to(home)
     pictures = Pictures(pictures.images.to(home), pictures.labels.to(home), pictures.classes)
-    if eps is None:
-        eps = DIGITS_EPS if data == TRAINED else 0.05
     # At equal forward passes: a comparison is two.
     limits = {"comparisons": budget, "scores": 2 * budget, "gradients": min(STEPS, budget)}
     results: dict[str, AttackResult] = {}
@@ -181,7 +188,7 @@ def attack_command(
             network,
             pictures.images,
             pictures.labels,
-            eps=eps,
+            eps=usual_eps(data) if eps is None else eps,
             method=name,
             budget=limits[kinds[name]],
             oracle=oracle,  # type: ignore[arg-type]

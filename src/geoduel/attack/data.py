@@ -1,9 +1,4 @@
-"""Pictures to attack: scikit-learn's digits, CIFAR-10 in its published forms, folders of images.
-
-CIFAR-10's python version is a set of pickles, and unpickling a file runs whatever it says. The
-reader here runs nothing: it knows the few names those files use and gives each a stand-in of its
-own that only collects bytes; any other name is an error.
-"""
+"""Pictures to attack: scikit-learn's digits, CIFAR-10 in its published forms, folders of images."""
 
 from __future__ import annotations
 
@@ -23,22 +18,11 @@ __all__ = ["CIFAR10_CLASSES", "Pictures", "cifar10", "digits", "image_folder", "
 
 
 CIFAR10_CLASSES = (
-    "airplane",
-    "automobile",
-    "bird",
-    "cat",
-    "deer",
-    "dog",
-    "frog",
-    "horse",
-    "ship",
-    "truck",
+    *("airplane", "automobile", "bird", "cat", "deer"),
+    *("dog", "frog", "horse", "ship", "truck"),
 )
 IMAGE_ENDINGS = frozenset({".png", ".jpg", ".jpeg", ".bmp", ".webp", ".ppm"})
-FILES = {
-    "train": tuple(f"data_batch_{i}" for i in range(1, 6)),
-    "test": ("test_batch",),
-}
+FILES = {"train": tuple(f"data_batch_{i}" for i in range(1, 6)), "test": ("test_batch",)}
 
 
 @dataclass(frozen=True)

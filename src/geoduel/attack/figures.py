@@ -15,13 +15,13 @@ from .result import AttackResult
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["picture_grid", "progress_figure", "table"]
+__all__ = ["line_style", "picture_grid", "progress_figure", "table"]
 
 STYLES = {"comparisons": "-", "scores": "--", "gradients": ":"}
 
 
 def table(results: Mapping[str, AttackResult]) -> list[dict[str, Any]]:
-    """One row a method: what it sees, whom it fooled, and the medians over the fooled images.
+    """One row a method: what it sees, how many it fooled, and medians over the fooled images.
 
     Parameters
     ----------
@@ -38,7 +38,7 @@ def table(results: Mapping[str, AttackResult]) -> list[dict[str, Any]]:
                 "sees": r.sees,
                 "fooled": int(r.success.sum()),
                 "images": len(r.success),
-                **{name: float(c.median()) if len(c) else None for name, c in fooled.items()},
+                **{name: float(c.quantile(0.5)) if len(c) else None for name, c in fooled.items()},
                 "ties": r.ties,
                 "seconds": round(r.seconds, 1),
             }
@@ -46,6 +46,11 @@ def table(results: Mapping[str, AttackResult]) -> list[dict[str, Any]]:
         if r.sees != "comparisons":
             rows[-1]["comparisons"] = None
     return rows
+
+
+def line_style(number: int, label: str, sees: str) -> dict[str, Any]:
+    """How the curve of a method is drawn: solid if it compares, dashed for scores, else dotted."""
+    return {"color": COLOURS[number % len(COLOURS)], "linestyle": STYLES[sees], "label": label}
 
 
 def progress_figure(
@@ -70,10 +75,10 @@ def progress_figure(
         for i, (label, r) in enumerate(results.items()):
             n = len(r.success) if x == "forward_passes" else 1
             at = np.asarray(getattr(r.history, x), dtype=float) / n
-            look = {"color": COLOURS[i % len(COLOURS)], "linestyle": STYLES[r.sees]}
+            style = line_style(i, label, r.sees)
             if r.history.score:
-                left.plot(at, r.history.score, label=label, **look)
-            right.plot(at, r.history.success, label=label, **look)
+                left.plot(at, r.history.score, **style)
+            right.plot(at, r.history.success, **style)
         left.set_title(f"{score}, highest so far, mean over images")
         right.set_title("share of images misclassified")
         right.set_ylim(0, 1.02)

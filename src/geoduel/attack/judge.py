@@ -35,11 +35,6 @@ class Judge:
     dtype : torch.dtype, optional
         Run a copy of the network in this dtype, channels last. What it finds is checked with the
         network itself, so that rounding cannot pass for an adversarial image.
-
-    Attributes
-    ----------
-    passes : int
-        Images that went through the network.
     """
 
     def __init__(
@@ -56,12 +51,11 @@ class Judge:
         self.model, self.labels, self.targeted = model, labels, targeted
         self.score = one_of(score, "oracle", SCORES)
         self.batch_size = positive_int(batch_size, "batch_size")
-        self.passes = 0
         self.dtype = dtype
         self.fast: Any = model
         if dtype is not None:
             if not isinstance(model, nn.Module):
-                raise ArgumentError("dtype= needs a torch.nn.Module, of which a copy can be made")
+                raise ArgumentError("dtype= needs a model that is a torch.nn.Module: it is copied")
             self.fast = deepcopy(model)
             self.fast.to(dtype=dtype, memory_format=torch.channels_last)
 
@@ -70,7 +64,6 @@ class Judge:
         model = self.model if exact else self.fast
         if self.dtype is not None and not exact:
             images = images.to(self.dtype)
-        self.passes += len(images)
         try:
             parts = [
                 model(part.contiguous(memory_format=torch.channels_last))

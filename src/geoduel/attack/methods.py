@@ -22,10 +22,10 @@ from ..methods import RDNGD, Method
 from ..methods.base import pick
 from ..schedules import Schedule, as_schedule, cosine
 
-__all__ = ["METHODS", "ZORGD", "Averaging", "Climb", "Evolution", "Slopes", "Values", "named"]
+__all__ = ["ATTACKS", "ZORGD", "Averaging", "Climb", "Evolution", "Slopes", "Values", "named"]
 
 
-BLOCK = 50  # directions held in memory at once
+AT_ONCE = 50  # directions held in memory
 
 
 class Values(NamedTuple):
@@ -84,7 +84,7 @@ class Steps(NamedTuple):
 
 @dataclass(frozen=True)
 class _Steps:
-    """What the methods here have in common: they start where they are told."""
+    """What the methods here have in common: a start at the given point, and no plan."""
 
     def plan(
         self, manifold: Manifold, x0: Array, *, iterations: int | None, budget: int | None
@@ -99,8 +99,8 @@ class _Steps:
 class Evolution(_Steps):
     """(1+1) evolution strategy: a trial replaces the point if it wins. One new image a comparison.
 
-    The step grows by a factor √e with every success and shrinks by the fourth root of that with
-    every failure, so that one trial in five wins (the 1/5 rule).
+    The step grows by a factor √e with every success and shrinks by the fourth root of √e with every
+    failure. So one trial in five wins (the 1/5 rule).
 
     Parameters
     ----------
@@ -172,8 +172,8 @@ class ZORGD(_Steps):
         k, x = state.k, state.point
         here = yield Values(x)
         g = namespace(x).zeros_like(x)
-        for first in range(0, self.directions, BLOCK):
-            u = manifold.unit_tangent(rng, x, (min(BLOCK, self.directions - first),))
+        for first in range(0, self.directions, AT_ONCE):
+            u = manifold.unit_tangent(rng, x, (min(AT_ONCE, self.directions - first),))
             slope = (yield Values(manifold.exp(x, self.smoothing * u))) - here
             g = g + namespace(x).sum(expand(slope, 3) * u, axis=0)
         x = manifold.exp(x, self.step_size * _unit(manifold, x, g))
@@ -238,7 +238,7 @@ RELEASED = RDNGD(step_size=0.074 * math.sqrt(10), radius=1e-6, batch=10, returns
 
 # The default is RDNGD too. Its probe is wide, because a duel between images far apart is decided by
 # the trend and not by the noise of the network, and because a probe that fools ends the attack.
-METHODS: dict[str, tuple[Any, str]] = {
+ATTACKS: dict[str, tuple[Any, str]] = {
     "averaging": (RDNGD(Averaging(), radius=0.2, returns="last"), "natural"),
     "rdngd": (RDNGD(cosine(0.4, 0.04), radius=0.1, batch=10, returns="last"), "all"),
     "rdngd-released": (RELEASED, "all"),
@@ -257,5 +257,5 @@ def named(method: str | Method) -> tuple[Any, str]:
         if not hasattr(method, "step"):
             raise ArgumentError(f"method must be a name or a method, got {method!r:.80}")
         return method, "natural"
-    one_of(method, "method", ("auto", *METHODS))
-    return METHODS["averaging" if method == "auto" else method]
+    one_of(method, "method", ("auto", *ATTACKS))
+    return ATTACKS["averaging" if method == "auto" else method]

@@ -12,7 +12,7 @@ from ..errors import ArgumentError
 from ._torch import nn, safetensors, torch
 from .data import Pictures
 
-__all__ = ["load_weights", "save_weights", "small_cnn", "train", "vgg11_bn"]
+__all__ = ["augmented", "load_weights", "save_weights", "small_cnn", "train", "vgg11_bn"]
 
 CIFAR10_MEAN, CIFAR10_STD = (0.4914, 0.4822, 0.4465), (0.2470, 0.2435, 0.2616)
 VGG11 = (64, "M", 128, "M", 256, 256, "M", 512, 512, "M", 512, 512, "M")
@@ -189,7 +189,7 @@ def train(
         order = torch.as_tensor(rng.permutation(len(images)), device=home)
         total = 0.0
         for batch in order.split(batch_size):
-            x = _augmented(images[batch], rng) if augment else images[batch]
+            x = augmented(images[batch], rng) if augment else images[batch]
             loss = loss_of(network(x), labels[batch])
             optimizer.zero_grad(set_to_none=True)
             loss.backward()
@@ -201,7 +201,7 @@ def train(
     return network.eval()
 
 
-def _augmented(x: torch.Tensor, rng: np.random.Generator) -> torch.Tensor:
+def augmented(x: torch.Tensor, rng: np.random.Generator) -> torch.Tensor:
     """The same shift and blank for a whole batch: a step sees one of many versions, cheaply."""
     height, width = x.shape[-2:]
     reach = max(1, height // 8)

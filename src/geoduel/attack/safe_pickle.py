@@ -7,7 +7,7 @@ each a stand-in of its own that only collects bytes; any other name is an error.
 from __future__ import annotations
 
 import pickle
-from typing import Any, BinaryIO, NoReturn
+from typing import Any, BinaryIO
 
 import numpy as np
 
@@ -17,14 +17,14 @@ __all__ = ["Reader"]
 class _Kind:
     """Stand-in for numpy.dtype: remembers the name of the type."""
 
-    def __init__(self, name: str | bytes, *_: Any) -> None:
-        self.name = name.decode() if isinstance(name, bytes) else name
+    def __init__(self, name: str, *_: Any) -> None:
+        self.name = name
 
     def __setstate__(self, state: Any) -> None:
         pass
 
 
-class _Block:
+class _Pixels:
     """Stand-in for an array: remembers shape and bytes."""
 
     shape: tuple[int, ...]
@@ -41,16 +41,12 @@ class _Block:
         return np.frombuffer(self.content, dtype=np.uint8).reshape(self.shape)
 
 
-class _Ndarray:
-    """Stand-in for the name numpy.ndarray, which is passed on and never called."""
-
-
 _STAND_INS: dict[tuple[str, str], Any] = {
-    ("numpy", "ndarray"): _Ndarray,
+    ("numpy", "ndarray"): object,  # is passed on and never called
     ("numpy", "dtype"): _Kind,
     ("_codecs", "encode"): lambda text, encoding: text.encode("latin1"),
 } | {
-    (f"numpy.{core}.multiarray", "_reconstruct"): lambda *_: _Block() for core in ("core", "_core")
+    (f"numpy.{core}.multiarray", "_reconstruct"): lambda *_: _Pixels() for core in ("core", "_core")
 }
 
 
@@ -65,6 +61,3 @@ class Reader(pickle.Unpickler):
             return _STAND_INS[module, name]
         except KeyError:
             raise pickle.UnpicklingError(f"it wants to run {module}.{name}: refused") from None
-
-    def persistent_load(self, pid: Any) -> NoReturn:
-        raise pickle.UnpicklingError("it refers to something outside the file: refused")

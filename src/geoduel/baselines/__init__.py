@@ -1,8 +1,8 @@
 """Methods that see values or gradients: yardsticks for those that see duels alone.
 
-Each takes a problem (`geoduel.problems`) and returns a `Result` like `minimize` does, where
-``duels`` counts evaluations of the objective and of its gradient instead, and the history's
-``monitor`` holds the gap f - f* of the best point so far.
+Each takes a problem (`geoduel.problems`) and returns a `Result`, like `minimize`. There ``duels``
+counts evaluations of the objective and of its gradient, and the history's ``monitor`` holds the gap
+f - f* of the best point so far.
 """
 
 from ..problems.karcher_mean import KarcherMean, karcher_mean

@@ -9,7 +9,7 @@ from .._support.check import nonnegative, positive_int
 from ..domains.base import Domain
 from ..errors import ArgumentError
 from ..result import Result
-from ._record import Record
+from .iterates import Iterates
 
 if TYPE_CHECKING:
     from ..problems.base import Problem
@@ -77,13 +77,13 @@ def frank_wolfe(
     nonnegative(tolerance, "tolerance")
 
     x = problem.x0 if x0 is None else x0
-    record = Record(problem, iterations)
-    record.add(x, f(x), 1)
+    run = Iterates(problem, iterations)
+    run.add(x, f(x), 1)
     for k in range(iterations):
         g = problem.gradient(x)
         toward = manifold.log(x, domain.linear_minimizer(x, g))
         if -float(manifold.inner(x, g, toward)) <= tolerance:
-            return record.result("duality gap")
+            return run.result("duality gap")
         x = manifold.geodesic(x, toward)(2 / (k + 2))
-        record.add(x, f(x), 1 + 2 * (k + 1))
-    return record.result("iterations")
+        run.add(x, f(x), 1 + 2 * (k + 1))
+    return run.result("iterations")

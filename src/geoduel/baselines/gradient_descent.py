@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from .._numerics.arrays import Array, eps
 from .._support.check import nonnegative, positive, positive_int
 from ..result import Result
-from ._record import Record
+from .iterates import Iterates
 
 if TYPE_CHECKING:
     from ..problems.base import Problem
@@ -69,15 +69,15 @@ def rgd(
     t = 0.5 if step_size is None else positive(step_size, "step_size")
 
     x = problem.x0 if x0 is None else x0
-    record = Record(problem, iterations)
+    run = Iterates(problem, iterations)
     value = f(x)
-    record.add(x, value, evaluations := 1)
+    run.add(x, value, evaluations := 1)
     for _ in range(iterations):
         g = problem.gradient(x)
         evaluations += 1
         square = float(manifold.inner(x, g, g))
         if square <= tolerance**2:
-            return record.result("gradient")
+            return run.result("gradient")
         geodesic = manifold.geodesic(x, -g)
         if step_size is not None:
             x = geodesic(t)
@@ -96,7 +96,7 @@ def rgd(
                     break
                 t /= 2
                 if t < 1e-15:
-                    return record.result("no descent")
+                    return run.result("no descent")
             x, value = ahead, at
-        record.add(x, value, evaluations)
-    return record.result("iterations")
+        run.add(x, value, evaluations)
+    return run.result("iterations")

@@ -10,7 +10,7 @@ import numpy as np
 from .._numerics.arrays import Array, device, expand, namespace
 from .._support.check import as_generator, positive, positive_int
 from ..result import Result
-from ._record import Record
+from .iterates import Iterates
 
 if TYPE_CHECKING:
     from ..manifolds.base import Manifold
@@ -88,9 +88,9 @@ def zo_rgd(
     axes = len(manifold.point_shape)
     batch = () if directions == 1 else (directions,)
     shape = (*batch, *x.shape[: x.ndim - axes])
-    record = Record(problem, iterations)
+    run = Iterates(problem, iterations)
     value = f(x)
-    record.add(x, value, evaluations := 1)
+    run.add(x, value, evaluations := 1)
     for _ in range(iterations):
         # A Gaussian vector is a uniform direction times an independent length.
         u, length = manifold.unit_tangent(rng, x, batch), _gaussian_length(rng, shape, manifold, x)
@@ -102,8 +102,8 @@ def zo_rgd(
             x = manifold.exp(x, -step * namespace(x).mean(expand(slope * length, axes) * u, axis=0))
         value = f(x)
         evaluations += directions + 1
-        record.add(x, value, evaluations)
-    return record.result("iterations")
+        run.add(x, value, evaluations)
+    return run.result("iterations")
 
 
 def _gaussian_length(

@@ -60,7 +60,7 @@ class FrameManifold(Manifold):
         """Uniform (Haar) frames; for p = n in both components of O(n)."""
         return polar(normal(rng, (*batch, self.n, self.p), like), self)
 
-    def _point_defect(self, x: Array) -> tuple[str, Array]:
+    def point_defect(self, x: Array) -> tuple[str, Array]:
         return gram_defect(x)
 
 

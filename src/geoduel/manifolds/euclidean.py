@@ -100,12 +100,6 @@ class Euclidean(Manifold):
         """Gaussian points with independent standard coordinates."""
         return normal(rng, (*batch, *self.shape), like)
 
-    def _point_defect(self, x: Array) -> tuple[str, Array]:
-        return "nothing", 0.0
-
-    def _tangent_defect(self, x: Array, v: Array) -> tuple[str, Array]:
-        return "nothing", 0.0
-
     def _flat(self, a: Array) -> Array:
         if len(self.shape) == 1:
             return a

@@ -122,7 +122,7 @@ class Grassmann(FrameManifold):
         k = y.mT @ x
         stretch, cos = _angle_over_sine(k)
         bad = cos[..., -1] <= self.n * eps(cos)
-        return self._mark_cut_locus(bad, (y - x @ k.mT) @ stretch, x, y)
+        return self.mark_cut_locus(bad, (y - x @ k.mT) @ stretch, x, y)
 
     def transport(self, x: Array, y: Array, v: Array) -> Array:
         u = self.log(x, y)
@@ -159,7 +159,7 @@ class Grassmann(FrameManifold):
     def riemannian_gradient(self, x: Array, g: Array) -> Array:
         return self.to_tangent(x, g)
 
-    def _tangent_defect(self, x: Array, v: Array) -> tuple[str, Array]:
+    def tangent_defect(self, x: Array, v: Array) -> tuple[str, Array]:
         return "|xᵀv| / |v|", relative(x.mT @ v, v)
 
     def __repr__(self) -> str:

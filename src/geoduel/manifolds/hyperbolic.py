@@ -1,4 +1,4 @@
-"""Hyperbolic space: the hyperboloid, with the Poincare ball and the Klein model beside it."""
+"""Hyperbolic space: the hyperboloid, with the Poincare ball beside it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ import numpy as np
 from .._numerics.arrays import (
     Array,
     at_zero,
-    combine,
     cosh_sinhc,
     dot,
     expand,
@@ -42,13 +41,11 @@ class Hyperbolic(Manifold):
     computed from it, so points stay on the sheet for ever. Lengths are measured after the boost
     that moves x to the apex (1, 0), where the metric is the dot product: no square is ever
     negative, however far out x is. Distances are right to rounding from tiny ones to far beyond
-    20; what floats cannot hold is the place of a point at distance r from the apex to better than
-    eʳ rounding units.
+    20. At distance r from the apex, floats hold the place of a point to eʳ rounding units, no
+    better.
 
-    `to_poincare` and `to_klein` give the same point in the two ball models, `to_poincare_tangent`
-    and `to_klein_tangent` the same vector; the `from_` functions lead back. The models take their
-    metric from here:  4 |u|² / (1 - |p|²)²  in the Poincare ball,
-    |u|² / (1 - |k|²) + (k·u)² / (1 - |k|²)²  in Klein's.
+    `to_poincare` gives the same point in the Poincare ball, `to_poincare_tangent` the same vector;
+    the `from_` functions lead back. The ball takes its metric from here: 4 |u|² / (1 - |p|²)².
 
     Parameters
     ----------
@@ -112,7 +109,7 @@ class Hyperbolic(Manifold):
         def point(t: float | Array) -> Array:
             length2 = t * t * v2
             c, s = cosh_sinhc(length2)
-            y = combine(c, x, s * t, v, 1)
+            y = expand(c, 1) * x + expand(s * t, 1) * v
             # The time entry of y itself, at zero: exp(x, 0) is x to the last bit.
             return _with_time(at_zero(length2, _time(y), safe_sqrt(1 + _dot(y, y))), y)
 
@@ -122,7 +119,7 @@ class Hyperbolic(Manifold):
         # The part of y that is tangent at x is y - cosh(d) x, of length sinh(d).
         across, _, q = _pair(x, y)
         ratio = _arc_over_sinh(q)
-        u = combine(-q / 2 * ratio, x, ratio, across, 1, spend=True)
+        u = expand(ratio, 1) * across - expand(q / 2 * ratio, 1) * x
         return _with_time(_dot(x, u) / _time(x), u)
 
     def transport(self, x: Array, y: Array, v: Array) -> Array:
@@ -171,7 +168,7 @@ class Hyperbolic(Manifold):
         """Points whose spatial parts have independent standard Gaussian entries."""
         return _lift(normal(rng, (*batch, self.n), like))
 
-    # -- the ball models -------------------------------------------------------------------------
+    # -- the Poincare ball ------------------------------------------------------------------------
 
     def to_poincare(self, x: Array) -> Array:
         """Point of the Poincare ball, shape ``(..., n)``: xₛ / (1 + x₀)."""
@@ -179,7 +176,7 @@ class Hyperbolic(Manifold):
 
     def from_poincare(self, p: Array) -> Array:
         """Point of the hyperboloid from one of the Poincare ball, |p| < 1."""
-        room = self._room(p, "p")
+        room = self._room(p)
         return _lift(2 / room * p)
 
     def to_poincare_tangent(self, x: Array, v: Array) -> Array:
@@ -191,48 +188,28 @@ class Hyperbolic(Manifold):
         x = self.from_poincare(p)
         return self.from_coords(x, (1 + x[..., :1]) * u)
 
-    def to_klein(self, x: Array) -> Array:
-        """Point of the Klein model (geodesics are straight), shape ``(..., n)``: xₛ / x₀."""
-        return x[..., 1:] / x[..., :1]
-
-    def from_klein(self, k: Array) -> Array:
-        """Point of the hyperboloid from one of the Klein model, |k| < 1."""
-        room = self._room(k, "k")
-        return _lift(k / namespace(k).sqrt(room))
-
-    def to_klein_tangent(self, x: Array, v: Array) -> Array:
-        """Tangent vector of the Klein model at `to_klein` of x: the pushforward of ``v``."""
-        return (v[..., 1:] - v[..., :1] / x[..., :1] * x[..., 1:]) / x[..., :1]
-
-    def from_klein_tangent(self, k: Array, u: Array) -> Array:
-        """Tangent vector of the hyperboloid at ``from_klein(k)``, from ``u`` in the Klein model."""
-        xp = namespace(k, u)
-        time = 1 / xp.sqrt(self._room(k, "k"))
-        speed = time**2 * expand(dot(k, u), 1)  # of log x₀
-        return xp.concat([time * speed, time * (u + speed * k)], axis=-1)
-
-    def _room(self, p: Array, name: str) -> Array:
+    def _room(self, p: Array) -> Array:
         """1 - |p|², or an error that tells how far out p is."""
         xp = namespace(p)
         if tuple(p.shape[-1:]) != (self.n,):
             raise ArgumentError(
-                f"{name} has shape {tuple(p.shape)}, expected (..., {self.n}) in a ball model"
+                f"p has shape {tuple(p.shape)}, expected (..., {self.n}) in the Poincare ball"
             )
         room = xp.asarray(1 - dot(p, p))[..., None]
         if not bool(xp.all(room > 0)):
             raise NotOnManifoldError(
-                f"{name} is not in the open unit ball: 1 - |{name}|² is {float(xp.min(room)):.3g}, "
+                f"p is not in the open unit ball: 1 - |p|² is {float(xp.min(room)):.3g}, "
                 f"expected > 0"
             )
         return room
 
     # -- checks ----------------------------------------------------------------------------------
 
-    def _point_defect(self, x: Array) -> tuple[str, Array]:
+    def point_defect(self, x: Array) -> tuple[str, Array]:
         time = safe_sqrt(1 + _dot(x, x))
         return "|x₀ - √(1 + |xₛ|²)| / √(1 + |xₛ|²)", abs(_time(x) - time) / time
 
-    def _tangent_defect(self, x: Array, v: Array) -> tuple[str, Array]:
+    def tangent_defect(self, x: Array, v: Array) -> tuple[str, Array]:
         xp = namespace(x, v)
         size = xp.asarray(safe_sqrt(dot(x, x) * dot(v, v)))
         off = _dot(x, v) - _time(x) * _time(v)
@@ -244,7 +221,7 @@ class Hyperbolic(Manifold):
 
 def _dot(u: Array, v: Array) -> Array:
     """Dot product of the spatial parts."""
-    return dot(u, v, 1)
+    return dot(u[..., 1:], v[..., 1:])
 
 
 def _time(x: Array) -> Array:
@@ -289,13 +266,12 @@ def _pair(x: Array, y: Array) -> tuple[Array, Array, Array]:
     up = _dot(across, x + y) / (x0 + y0)
     x_nearer = x0 <= y0
     if isinstance(x_nearer, np.ndarray):
-        # One of the stacks for all is as good, while its points are not much farther out.
+        # One stack for all is as good, unless a point is much farther out: no copy is needed.
         whole = bool(up.sum() >= 0)
         if surely(x0 <= 4 * y0 if whole else y0 <= 4 * x0):
             x_nearer = whole
     near, far = where(x_nearer, x0, y0), where(x_nearer, y0, x0)
-    moved = expand(-up / (1 + near), 1) * where(expand(x_nearer, 1), x, y)
-    moved += across
+    moved = across - expand(up / (1 + near), 1) * where(expand(x_nearer, 1), x, y)
     return across, up, _dot(moved, moved) * ((1 + near) / (1 + far))
 
 
@@ -309,6 +285,6 @@ def _arc(q: Array) -> tuple[Array, Array]:
 
 def _arc_over_sinh(q: Array) -> Array:
     """Ratio d / sinh(d) from q = 4 sinh²(d/2), smooth at zero."""
-    zero = False if surely(q) else q == 0
+    zero = q == 0
     arc, sinh = _arc(where(zero, 1.0, q))
     return where(zero, 1 - q / 6, arc / sinh)

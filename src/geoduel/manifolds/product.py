@@ -193,7 +193,7 @@ class Product(Manifold):
         if v.ndim == 1:  # else a factor has raised
             return v
         xp = namespace(v)
-        return self._mark_cut_locus(xp.any(xp.isnan(v), axis=-1), v, x, y)
+        return self.mark_cut_locus(xp.any(xp.isnan(v), axis=-1), v, x, y)
 
     def transport(self, x: Array, y: Array, v: Array) -> Array:
         return self.join(*self._each("transport", x, y, v))
@@ -242,11 +242,11 @@ class Product(Manifold):
         for i, (m, xi, vi) in enumerate(parts):
             m.check_tangent(xi, vi, f"{name} (factor {i})")
 
-    def _point_defect(self, x: Array) -> tuple[str, Array]:
-        return "the sum over the factors", sum(d for _, d in self._each("_point_defect", x))
+    def point_defect(self, x: Array) -> tuple[str, Array]:
+        return "the sum over the factors", sum(d for _, d in self._each("point_defect", x))
 
-    def _tangent_defect(self, x: Array, v: Array) -> tuple[str, Array]:
-        return "the sum over the factors", sum(d for _, d in self._each("_tangent_defect", x, v))
+    def tangent_defect(self, x: Array, v: Array) -> tuple[str, Array]:
+        return "the sum over the factors", sum(d for _, d in self._each("tangent_defect", x, v))
 
     def __repr__(self) -> str:
         weights = f", weights={self.weights}" if set(self.weights) != {1.0} else ""
@@ -373,18 +373,18 @@ class Power(Manifold):
         self._check_array(v, name)
         self.manifold.check_tangent(x, v, name)
 
-    def _point_defect(self, x: Array) -> tuple[str, Array]:
-        return self.manifold._point_defect(x)
+    def point_defect(self, x: Array) -> tuple[str, Array]:
+        return self.manifold.point_defect(x)
 
-    def _tangent_defect(self, x: Array, v: Array) -> tuple[str, Array]:
-        return self.manifold._tangent_defect(x, v)
+    def tangent_defect(self, x: Array, v: Array) -> tuple[str, Array]:
+        return self.manifold.tangent_defect(x, v)
 
     def _whole(self, value: Array, x: Array, y: Array) -> Array:
         """Carry a cut locus from a copy, to itself an entry of a batch, to the whole point."""
         xp = namespace(value)
         bad = xp.isnan(value) & xp.isfinite(x + y)
         axes = tuple(range(-len(self.point_shape), 0))
-        return self._mark_cut_locus(xp.any(bad, axis=axes), value, x, y)
+        return self.mark_cut_locus(xp.any(bad, axis=axes), value, x, y)
 
     def __repr__(self) -> str:
         return f"Power({self.manifold!r}, {self.k})"

@@ -125,7 +125,7 @@ class Rotations(Manifold):
         else:
             omega, angle = _logarithm(g)
         bad = abs(angle) > math.pi - 2 * self.n * eps(g)
-        return self._mark_cut_locus(bad, fast_matmul(x, omega), x, y)
+        return self.mark_cut_locus(bad, fast_matmul(x, omega), x, y)
 
     def transport_along(self, x: Array, v: Array, w: Array) -> Array:
         omega = self._omega(x, v)
@@ -208,7 +208,7 @@ class Rotations(Manifold):
         self._need_plane("to_angle")
         return namespace(x).atan2(x[..., 1, 0] - x[..., 0, 1], x[..., 0, 0] + x[..., 1, 1])
 
-    def _point_defect(self, x: Array) -> tuple[str, Array]:
+    def point_defect(self, x: Array) -> tuple[str, Array]:
         xp = namespace(x)
         det = xp.linalg.det(x)
         if bool(xp.any(det < 0)):
@@ -216,7 +216,7 @@ class Rotations(Manifold):
             return f"|det x - 1|, with determinant {worst:.3g} (a reflection),", abs(det - 1)
         return "the largest entry of |xᵀx - 1|", _peak(x.mT @ x - identity(x))
 
-    def _tangent_defect(self, x: Array, v: Array) -> tuple[str, Array]:
+    def tangent_defect(self, x: Array, v: Array) -> tuple[str, Array]:
         a, size, xp = x.mT @ v, _peak(v), namespace(x, v)
         size = xp.where(size == 0, xp.ones_like(size), size)
         return "the symmetric part of xᵀv, relative to v,", _peak(a + a.mT) / (2 * size)

@@ -206,10 +206,10 @@ class Simplex(Manifold):
                 f"(the simplex is open; `to_manifold` moves a point off the boundary)"
             )
 
-    def _point_defect(self, x: Array) -> tuple[str, Array]:
+    def point_defect(self, x: Array) -> tuple[str, Array]:
         return "|sum - 1|", abs(namespace(x).sum(x, axis=-1) - 1)
 
-    def _tangent_defect(self, x: Array, v: Array) -> tuple[str, Array]:
+    def tangent_defect(self, x: Array, v: Array) -> tuple[str, Array]:
         xp = namespace(v)
         size = xp.sum(xp.abs(v), axis=-1)
         return "|sum| / (sum of sizes)", abs(xp.sum(v, axis=-1)) / xp.where(

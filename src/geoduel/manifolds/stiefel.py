@@ -245,7 +245,7 @@ class Stiefel(FrameManifold):
     def riemannian_gradient(self, x: Array, g: Array) -> Array:
         return self.to_tangent(x, g) if self.metric == "euclidean" else g - x @ (g.mT @ x)
 
-    def _tangent_defect(self, x: Array, v: Array) -> tuple[str, Array]:
+    def tangent_defect(self, x: Array, v: Array) -> tuple[str, Array]:
         a = x.mT @ v
         even = 0.5 * (a + a.mT)
         return "the symmetric part of xᵀv, relative to v,", relative(even, v)

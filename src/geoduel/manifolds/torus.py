@@ -83,7 +83,7 @@ class Torus(Manifold):
     def log(self, x: Array, y: Array) -> Array:
         d = _wrap(y - x)
         xp = namespace(d)
-        return self._mark_cut_locus(xp.any(xp.abs(d) >= math.pi, axis=-1), d, x, y)
+        return self.mark_cut_locus(xp.any(xp.abs(d) >= math.pi, axis=-1), d, x, y)
 
     def transport_along(self, x: Array, v: Array, w: Array) -> Array:
         return w + namespace(x).zeros_like(x) * v  # broadcasts the leading axes
@@ -114,12 +114,9 @@ class Torus(Manifold):
         g = normal(rng, (*batch, self.n, 2), like)
         return namespace(g).atan2(g[..., 1], g[..., 0])
 
-    def _point_defect(self, x: Array) -> tuple[str, Array]:
+    def point_defect(self, x: Array) -> tuple[str, Array]:
         xp = namespace(x)
         return "the excess of its largest angle over π", xp.max(xp.abs(x), axis=-1) - math.pi
-
-    def _tangent_defect(self, x: Array, v: Array) -> tuple[str, Array]:
-        return "nothing", 0.0
 
     def __repr__(self) -> str:
         return f"Torus({self.n})"

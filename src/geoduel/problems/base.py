@@ -13,7 +13,7 @@ from ..manifolds.base import Manifold
 from ..oracles.base import Oracle
 from ..oracles.objective import from_objective
 
-__all__ = ["Constant", "Problem"]
+__all__ = ["PortableArray", "Problem"]
 
 
 class Problem(ABC):
@@ -71,12 +71,12 @@ class Problem(ABC):
         return self.objective(x) - self.optimal_value
 
 
-class Constant:
+class PortableArray:
     """A float64 NumPy array that is kept in each kind, dtype and place of arrays that met it.
 
     Examples
     --------
-    >>> pi = Constant(np.array([np.pi]))
+    >>> pi = PortableArray(np.array([np.pi]))
     >>> pi.like(np.zeros(3, dtype=np.float32))
     array([3.1415927], dtype=float32)
     """
@@ -95,4 +95,4 @@ class Constant:
         return self._kept[kind]
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Constant, (self.array,)
+        return PortableArray, (self.array,)

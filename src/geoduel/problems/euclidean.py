@@ -13,7 +13,7 @@ from .._numerics.arrays import Array, namespace
 from .._support.check import as_generator, positive_int, real
 from ..errors import ArgumentError
 from ..manifolds.euclidean import Euclidean
-from .base import Constant, Problem
+from .base import PortableArray, Problem
 
 __all__ = ["Quadratic", "Rosenbrock"]
 
@@ -85,8 +85,8 @@ class Quadratic(Problem):
         return self._largest
 
     @cached_property
-    def _constants(self) -> tuple[Constant, Constant]:
-        return Constant(np.ascontiguousarray(self.root.T)), Constant(self.centre)
+    def _constants(self) -> tuple[PortableArray, PortableArray]:
+        return PortableArray(np.ascontiguousarray(self.root.T)), PortableArray(self.centre)
 
     def objective(self, x: Array) -> Any:
         root, centre = self._constants

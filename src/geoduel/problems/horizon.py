@@ -12,7 +12,7 @@ import numpy as np
 from .._numerics.arrays import Array, expand, namespace
 from .._support.check import one_of, real
 from ..manifolds.rotations import Rotations
-from .base import Constant, Problem
+from .base import PortableArray, Problem
 
 __all__ = ["Leveling"]
 
@@ -80,11 +80,11 @@ class Leveling(Problem):
         return 4.0 if self.loss == "frobenius" else 1.0
 
     @cached_property
-    def _tilt(self) -> Constant:
-        return Constant(_PLANE.from_angle(self.tilt))
+    def _tilt(self) -> PortableArray:
+        return PortableArray(_PLANE.from_angle(self.tilt))
 
     def residual_angle(self, x: Array) -> Array:
-        """Angle θ that is left after the correction ``x``, radians in (-π, π], shape ``(...)``."""
+        """Angle θ still left after the correction ``x``, radians in (-π, π], shape ``(...)``."""
         return _PLANE.to_angle(x @ self._tilt.like(x))
 
     def objective(self, x: Array) -> Any:
@@ -103,4 +103,6 @@ class Leveling(Problem):
 
 
 _PLANE = Rotations(2)
-_QUARTER = Constant(np.array([[0.0, -1.0], [1.0, 0.0]]))  # the unit tangent at x is x times this
+_QUARTER = PortableArray(
+    np.array([[0.0, -1.0], [1.0, 0.0]])
+)  # the unit tangent at x is x times this

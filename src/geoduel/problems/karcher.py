@@ -14,7 +14,7 @@ from .._numerics.linalg import cholesky
 from .._support.check import as_generator, one_of, positive_int, real
 from ..errors import ArgumentError
 from ..manifolds.spd.spd import SPD
-from .base import Constant, Problem
+from .base import PortableArray, Problem
 from .karcher_mean import karcher_mean, largest_curvature, whiten
 
 __all__ = ["Karcher", "random_spd"]
@@ -156,11 +156,11 @@ class Karcher(Problem):
         return z / math.tanh(z) if z > 0 else 1.0
 
     @cached_property
-    def _whitening(self) -> tuple[Constant, Constant]:
+    def _whitening(self) -> tuple[PortableArray, PortableArray]:
         w = whiten(self.matrices)
         return (
-            Constant(w.reshape(-1, w.shape[-1])),  # stacked, for one product instead of m
-            Constant(np.ascontiguousarray(w.swapaxes(1, 2))),
+            PortableArray(w.reshape(-1, w.shape[-1])),  # stacked, for one product instead of m
+            PortableArray(np.ascontiguousarray(w.swapaxes(1, 2))),
         )
 
     def objective(self, x: Array) -> Any:

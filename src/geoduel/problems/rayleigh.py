@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from .._numerics.arrays import Array, blas, expand, namespace
+from .._numerics.arrays import Array, dot, expand
 from .._support.check import as_generator, positive_int
 from ..errors import ArgumentError
 from ..manifolds.sphere import Sphere
-from .base import Constant, Problem
+from .base import PortableArray, Problem
 
 __all__ = ["Rayleigh"]
 
@@ -56,7 +56,7 @@ class Rayleigh(Problem):
             raise ArgumentError(f"A must be a square matrix, got shape {A.shape}")
         if not np.isfinite(A).all() or abs(A - A.T).max() > 1e-8 * abs(A).max():
             raise ArgumentError("A must be a symmetric matrix of finite numbers")
-        object.__setattr__(self, "A", np.asfortranarray((A + A.T) / 2))  # as BLAS wants it
+        object.__setattr__(self, "A", (A + A.T) / 2)
         object.__setattr__(self, "x0", np.asarray(self.x0, dtype=np.float64))
         self.manifold.check_point(self.x0, "x0")
 
@@ -100,17 +100,16 @@ class Rayleigh(Problem):
         return float(self._eigen[0][-1] - self._eigen[0][0])
 
     @cached_property
-    def _matrix(self) -> Constant:
-        return Constant(self.A)
+    def _matrix(self) -> PortableArray:
+        return PortableArray(self.A)
 
     def objective(self, x: Array) -> Any:
         if x.shape == self.x0.shape and x.dtype is self.x0.dtype:  # one point, a NumPy array
-            return blas.dot(x, blas.gemv(-0.5, self.A, x))
-        return -0.5 * namespace(x).vecdot(x @ self._matrix.like(x), x)
+            return -0.5 * float(x.dot(self.A.dot(x)))
+        return -0.5 * dot(x @ self._matrix.like(x), x)
 
     def gradient(self, x: Array) -> Array:
         ax = x @ self._matrix.like(x)
-        dot = namespace(x).vecdot
         # Divided by |x|²: a gradient that is tangent but for the rounding of |x| = 1 would drive a
         # long descent off the sphere.
         return expand(dot(ax, x) / dot(x, x), 1) * x - ax

@@ -1,7 +1,7 @@
 """Finished work, kept by what it depends on.
 
-A task is its experiment, that experiment's version and its settings; the name of its file is a hash
-of those. Whatever changes makes a new file, and an interrupted run finds all it had finished.
+A task is its experiment, that experiment's version and its settings. Their hash is the name of the
+task's file: another setting makes another file, and an interrupted run finds what it had finished.
 """
 
 from __future__ import annotations

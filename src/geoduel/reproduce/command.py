@@ -15,11 +15,12 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 from ..errors import ArgumentError
+from ..plotting import require
 from . import EXPERIMENTS
 from .cache import Cache
 from .convergence import Convergence, summary
 from .experiment import Experiment, Outcome, Plan, run_all, versions
-from .report import Section, write_report
+from .report import Section, report_template, write_report
 
 __all__ = ["choose", "reproduce", "write"]
 
@@ -65,9 +66,8 @@ def reproduce(
     int
         0, or 130 after Ctrl-C, when what had finished is reported.
     """
-    from ..plotting import require
-
     require()  # before the work, not after it
+    report_template()
     _prepare(out)
     began = time.perf_counter()
     jobs = [(experiment, task) for experiment in experiments for task in experiment.tasks(plan)]

@@ -16,7 +16,7 @@ from ..errors import TiesWarning
 from ..optimize import minimize
 from ..plotting import COLOURS, band, panels
 from ..result import Result
-from .experiment import Experiment, Outcome, Plan, Task
+from .experiment import Experiment, Outcome, Plan, Task, evenly
 from .report import Claim, Figure, Pace, Section, Table, number, quantity
 
 if TYPE_CHECKING:
@@ -190,7 +190,7 @@ class Convergence(Experiment):
         # The history has the time on the clock; this much of it the processor worked here.
         share = (time.process_time() - cpu) / (time.perf_counter() - wall)
         h = result.history
-        keep = np.unique(np.linspace(0, len(h.iteration) - 1, RECORDS).round().astype(int))
+        keep = evenly(len(h.iteration), RECORDS)
         return {
             "sees": lines[index].sees,
             "dimension": problem.manifold.dim,

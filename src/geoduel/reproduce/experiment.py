@@ -25,7 +25,7 @@ from .cache import Cache, key
 if TYPE_CHECKING:
     from .report import Section
 
-__all__ = ["Experiment", "Outcome", "Plan", "Task", "run_all", "versions"]
+__all__ = ["Experiment", "Outcome", "Plan", "Task", "evenly", "run_all", "versions"]
 
 
 @dataclass(frozen=True)
@@ -121,6 +121,17 @@ class Experiment(ABC):
     @abstractmethod
     def section(self, plan: Plan, outcomes: Sequence[Outcome]) -> Section:
         """Figures, tables and claims from what was run, which may be only a part of the tasks."""
+
+
+def evenly(length: int, most: int) -> list[int]:
+    """At most so many indices of a list, evenly spread, the first and the last among them.
+
+    Examples
+    --------
+    >>> evenly(5, 3), evenly(2, 3)
+    ([0, 2, 4], [0, 1])
+    """
+    return np.unique(np.linspace(0, length - 1, most).round().astype(int)).tolist()
 
 
 def versions() -> dict[str, str]:

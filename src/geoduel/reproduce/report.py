@@ -1,8 +1,8 @@
 """The report: one HTML file that needs nothing else, for screen and paper, light and dark.
 
-Sections hold blocks: paragraphs (plain strings), figures, tables and pictures. Figures go into the
-file as SVG whose text and grid take the page's colours, and beside it as PNG and PDF; tables as
-CSV.
+Sections hold parts: paragraphs (plain strings), figures, tables and pictures, which the template
+``report.html`` lays out. Figures go into the file as SVG whose text and grid take the page's
+colours, and beside it as PNG and PDF; tables as CSV.
 """
 
 from __future__ import annotations
@@ -13,26 +13,29 @@ import io
 import json
 import math
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from html import escape
-from importlib.resources import files
 from pathlib import Path
-from string import Template
 from typing import TYPE_CHECKING, Any
 
+from ..errors import MissingExtraError
+from ..plotting import as_svg, save, superscript
+
 if TYPE_CHECKING:
+    from jinja2 import Template
     from matplotlib.figure import Figure as Drawing
 
 __all__ = [
     "Claim",
     "Figure",
     "Pace",
+    "Part",
     "Pictures",
     "Section",
     "Table",
     "number",
     "quantity",
+    "report_template",
     "write_report",
 ]
 
@@ -59,6 +62,15 @@ class Table:
     name: str | None = None
     folded: bool = False
 
+    @property
+    def numeric(self) -> list[bool]:
+        """Which columns hold numbers alone, and stand to the right."""
+        columns = zip(*self.rows, strict=True) if self.rows else [["?"]] * len(self.head)
+        return [all(isinstance(c, str) and _NUMBER.fullmatch(c) for c in each) for each in columns]
+
+
+_NUMBER = re.compile(r"[−\-+]?[\d,.∞–]*(·10[⁻⁰¹²³⁴⁵⁶⁷⁸⁹]+)?( ?%|°)?")
+
 
 @dataclass(frozen=True)
 class Pictures:
@@ -68,7 +80,7 @@ class Pictures:
     caption: str
 
 
-Block = str | Figure | Table | Pictures
+Part = str | Figure | Table | Pictures
 
 
 @dataclass(frozen=True)
@@ -119,7 +131,7 @@ class Section:
 
     name: str
     title: str
-    blocks: Sequence[Block]
+    parts: Sequence[Part]
     claims: Sequence[Claim] = ()
     paces: Sequence[Pace] = ()
     rows: Sequence[dict[str, Any]] = field(default_factory=list)
@@ -139,10 +151,7 @@ def number(x: float) -> str:
         digits = max(0, 1 - math.floor(math.log10(abs(x))))
         return f"{x:,.{digits}f}".replace("-", "−")
     mantissa, power = f"{x:.1e}".split("e")
-    return f"{mantissa}·10{str(int(power)).translate(_RAISED)}".replace("-", "−", 1)
-
-
-_RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+    return f"{mantissa}·10{superscript(int(power))}".replace("-", "−", 1)
 
 
 def quantity(value: Any) -> str:
@@ -180,24 +189,42 @@ def write_report(
     Path
         The page.
     """
-    closing = [*_claims(sections), *_paces(sections)]
-    parts, entries = [], []
-    for section in [*sections, *closing]:
-        body = "\n".join(_block(block, out) for block in section.blocks)
-        head = f'<h2 id="{section.name}">{escape(section.title)}</h2>'
-        parts.append(f"<section>\n{head}\n{body}\n</section>")
-        entries.append(f'<a href="#{section.name}">{escape(section.title)}</a>')
-    page = Template(files("geoduel.reproduce").joinpath("report.html").read_text(encoding="utf-8"))
-    text = page.substitute(
-        title=escape(title),
-        notes="\n".join(f"<p>{_inline(note)}</p>" for note in notes),
-        contents="\n".join(entries),
-        sections="\n".join(parts),
-        about=escape(json.dumps(about, indent=2, ensure_ascii=False)),
+    shown = [*sections, *_claims(sections), *_paces(sections)]
+    for part in (part for section in shown for part in section.parts):
+        if isinstance(part, Figure):
+            save(part.drawing, out / "figures" / part.name)
+        elif isinstance(part, Table) and part.name:
+            _write_csv(part, out / "tables" / f"{part.name}.csv")
+    text = report_template().render(
+        title=title,
+        notes=notes,
+        sections=shown,
+        about=json.dumps(about, indent=2, ensure_ascii=False),
     )
     path = out / "report.html"
     path.write_text(text, encoding="utf-8")
     return path
+
+
+def report_template() -> Template:
+    """Return the page's template; raise MissingExtraError unless Jinja is installed."""
+    try:
+        from jinja2 import Environment, PackageLoader, StrictUndefined
+    except ImportError:
+        raise MissingExtraError("reports need jinja2: pip install 'geoduel[plot]'") from None
+    environment = Environment(
+        loader=PackageLoader("geoduel.reproduce", ""),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= {"code": _code, "svg": _svg, "data_url": _data_url}
+    environment.tests |= {
+        kind.__name__.lower(): lambda part, kind=kind: isinstance(part, kind)
+        for kind in (Figure, Table, bytes)
+    }
+    return environment.get_template("report.html")
 
 
 def _claims(sections: Sequence[Section]) -> list[Section]:
@@ -258,93 +285,32 @@ def _paces(sections: Sequence[Section]) -> list[Section]:
     return [Section("default", "The default method on the same problems", [intro, table])]
 
 
-# ---- Blocks as HTML ------------------------------------------------------------------------------
+# -- what the template asks for --------------------------------------------------------------------
 
 
-def _block(block: Block, out: Path) -> str:
-    if isinstance(block, str):
-        return f"<p>{_inline(block)}</p>"
-    if isinstance(block, Figure):
-        return _figure(block, out)
-    if isinstance(block, Table):
-        return _table(block, out)
-    return _pictures(block)
+def _code(text: str) -> Any:
+    """Plain text as HTML, with `code` between backquotes."""
+    from markupsafe import Markup, escape
+
+    return Markup(re.sub(r"`([^`]+)`", r"<code>\1</code>", str(escape(text))))
 
 
-def _inline(text: str) -> str:
-    """Plain text, with `code` between backquotes."""
-    return re.sub(r"`([^`]+)`", r"<code>\1</code>", escape(text, quote=False))
+def _svg(figure: Figure) -> Any:
+    from markupsafe import Markup
+
+    return Markup(as_svg(figure.drawing, figure.caption))
 
 
-def _figure(block: Figure, out: Path) -> str:
-    from ..plotting import as_svg, save
-
-    save(block.drawing, out / "figures" / block.name)
-    links = " ".join(
-        f'<a href="figures/{block.name}.{ending}">{ending.upper()}</a>' for ending in ("png", "pdf")
-    )
-    svg = as_svg(block.drawing, block.caption)
-    caption = f"{_inline(block.caption)} <span class=files>{links}</span>"
-    return f"<figure>\n{svg}\n<figcaption>{caption}</figcaption>\n</figure>"
-
-
-def _table(block: Table, out: Path) -> str:
-    if block.name:
-        _write_csv(block, out / "tables" / f"{block.name}.csv")
-    numeric = [
-        all(isinstance(c, str) and _is_number(c) for c in column)
-        for column in zip(*block.rows, strict=True)
-    ]
-    classes = ["" if not n else " class=n" for n in numeric] or [""] * len(block.head)
-    head = "".join(f"<th{c}>{_inline(h)}" for c, h in zip(classes, block.head, strict=True))
-    body = "\n".join(
-        "<tr>" + "".join(f"<td{c}>{_cell(v)}" for c, v in zip(classes, row, strict=True))
-        for row in block.rows
-    )
-    caption = f"<caption>{_inline(block.caption)}</caption>"
-    table = f"<table>{caption}\n<thead><tr>{head}</thead>\n<tbody>{body}</tbody></table>"
-    table = f"<div class=wide>{table}</div>"
-    if block.folded:
-        summary = f"<summary>{_inline(block.caption)}</summary>"
-        return f"<details>{summary}{table.replace(caption, '')}</details>"
-    return table
-
-
-def _cell(value: str | bytes) -> str:
-    return _image(value, "") if isinstance(value, bytes) else _inline(value)
-
-
-def _is_number(text: str) -> bool:
-    return re.fullmatch(r"[−\-+]?[\d,.∞–]*(·10[⁻⁰¹²³⁴⁵⁶⁷⁸⁹]+)?( ?%|°)?", text) is not None
-
-
-def _pictures(block: Pictures) -> str:
-    rows = []
-    for row in block.rows:
-        cells = "".join(
-            f"<figure>{_image(data, text)}<figcaption>{_inline(text)}</figcaption></figure>"
-            for data, text in row
-        )
-        rows.append(f"<div class=row>{cells}</div>")
-    caption = f"<p class=caption>{_inline(block.caption)}</p>"
-    return f"<div class=pictures>{''.join(rows)}</div>\n{caption}"
-
-
-def _image(data: bytes, text: str) -> str:
+def _data_url(data: bytes) -> str:
     kind = "png" if data.startswith(b"\x89PNG") else "jpeg"
-    encoded = base64.b64encode(data).decode("ascii")
-    return f'<img alt="{escape(text)}" src="data:image/{kind};base64,{encoded}">'
+    return f"data:image/{kind};base64,{base64.b64encode(data).decode('ascii')}"
 
 
 def _write_csv(table: Table, path: Path) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     stream = io.StringIO()
     writer = csv.writer(stream, lineterminator="\n")
-    kept = [i for i in range(len(table.head)) if not _holds_pictures(table.rows, i)]
-    writer.writerow([table.head[i] for i in kept])
-    writer.writerows([row[i] for i in kept] for row in table.rows)
+    pictures = {i for row in table.rows for i, cell in enumerate(row) if isinstance(cell, bytes)}
+    for row in (table.head, *table.rows):
+        writer.writerow([cell for i, cell in enumerate(row) if i not in pictures])
     path.write_text(stream.getvalue(), encoding="utf-8")
-
-
-def _holds_pictures(rows: Iterable[Sequence[str | bytes]], column: int) -> bool:
-    return any(isinstance(row[column], bytes) for row in rows)

@@ -2,8 +2,7 @@
 
 `create_study` makes one, `Study.ask` returns the next question and `Study.tell` takes its answer,
 today or next week, from a person, a lab or a crowd. A study is a log of these events, in memory or
-in a database, and the method is replayed from it: nothing is lost, and nothing depends on a process
-that stays alive.
+in a database. The method is replayed from it: nothing is lost, and no process has to stay alive.
 """
 
 from .create import create_study, delete_study, import_study, load_study, study_names

@@ -1,7 +1,7 @@
 """Settings and states as JSON: nothing is pickled, and nothing is run when a file is read.
 
 Two kinds of things are written. *Settings* are objects of the package, each described by its name
-and by what its constructor was given, so that a person can read them and a later version can too:
+and the arguments of its constructor. People can read them, and later versions can too:
 
     {"type": "Sphere", "shape": [3]}
 

@@ -14,18 +14,17 @@ import numpy as np
 
 from .._support.check import positive, positive_int, real
 from .._version import __version__
-from ..errors import ArgumentError, DuplicateStudyError, ReplayError
+from ..errors import ArgumentError, DuplicateStudyError
 from ..manifolds.base import Manifold
 from ..methods import Method, for_people
 from ..methods.named import METHODS, named
 from ..methods.people.questions import QuestionMethod
 from .codec import encode_settings
-from .log import EMPTY, Row, chain
-from .settings import describe, method_version
+from .settings import FORMAT, describe, method_version
 from .storage.base import Storage
-from .storage.memory import MemoryStorage
 from .storage.place import as_storage
-from .study import FORMAT, Study
+from .study import Study
+from .transfer import read_export
 
 if TYPE_CHECKING:
     from ..domains.base import Domain
@@ -59,15 +58,15 @@ def create_study(
     manifold : Manifold
         Where the points live.
     method : str or method
-        As in `geoduel.minimize`, except that "auto" means people: Bayesian bisection in one
-        dimension, an ideal point with a learned metric in two to six, and the default of
-        `minimize` above. The study says which, in ``study.method_name``.
+        As in `geoduel.minimize`, except that "auto" means people. One dimension takes Bayesian
+        bisection, two to six an ideal point with a learned metric, and more the default of
+        `minimize`. The study says which, in ``study.method_name``.
     domain : Domain, optional
         Feasible set.
     storage : str or Storage, optional
-        Where the log is kept: an SQLAlchemy URL such as ``sqlite:///duels.db`` or
-        ``postgresql+psycopg://user@host/database``, or the ``storage`` of another study. None is
-        the memory of this process.
+        Where the log is kept: a URL such as ``sqlite:///duels.db`` or
+        ``postgresql://user@host/database``, or the ``storage`` of another study. None is the memory
+        of this process.
     study_name : str, optional
         By default a random one.
     load_if_exists : bool
@@ -162,19 +161,12 @@ def create_study(
     if load_if_exists and study_name in place.names():
         return _same(study_name, place, manifold, method, chosen)
 
-    # Everything is checked in memory first, so that no study is stored that cannot be opened.
-    described = json.dumps(settings)
-    draft = MemoryStorage()
-    draft.create(study_name, described)
-    study = Study(study_name, draft, manifold, chosen)
     try:
-        place.create(study_name, described)
+        return Study._create(place, study_name, json.dumps(settings), manifold, chosen)
     except DuplicateStudyError:
         if not load_if_exists:
             raise
         return _same(study_name, place, manifold, method, chosen)
-    study.storage = place
-    return study
 
 
 def load_study(
@@ -273,48 +265,9 @@ def import_study(
     DuplicateStudyError
         If there is a study of that name.
     """
-    head, rows = _parse(Path(path))
-    place = as_storage(storage)
-    name = study_name or str(head["name"])
-    settings = json.dumps(head["settings"])
-    draft = MemoryStorage()
-    draft.create(name, settings, rows)
-    study = Study(name, draft, manifold, method)  # replays it: what cannot be is not stored
-    place.create(name, settings, rows)
-    study.storage = place
-    study._snapshot()
-    return study
-
-
-def _parse(path: Path) -> tuple[dict[str, Any], list[Row]]:
-    """Head and rows of an export."""
-    try:
-        lines = path.read_text(encoding="ascii").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise ArgumentError(f"path {str(path)!r} cannot be read: {error}") from None
-    try:
-        head, tail = json.loads(lines[0]), json.loads(lines[-1])
-        count, digest = tail["events"], tail["digest"]
-        is_export = head["geoduel"] == "study" and isinstance(head["settings"], dict)
-    except (IndexError, KeyError, TypeError, ValueError):
-        is_export, head, count, digest = False, {}, 0, ""
-    if not is_export or len(lines) != count + 2:
-        raise ArgumentError(
-            f"path {str(path)!r} is no export of a study, or not all of it: expected JSON lines, "
-            'from {"geoduel":"study",...} to {"events":count,...}'
-        )
-    if head["format"] > FORMAT:
-        raise ReplayError(
-            f"path {str(path)!r} has format {head['format']}; this version of geoduel reads "
-            f"formats up to {FORMAT}"
-        )
-    rows, running = [], EMPTY
-    for number, line in enumerate(lines[1:-1], 1):
-        running = chain(running, line)
-        rows.append(Row(number, line, running))
-    if running != digest:
-        raise ReplayError(f"path {str(path)!r} was altered: its digest does not match its events")
-    return head, rows
+    found = read_export(Path(path))
+    name, settings = study_name or found.name, json.dumps(found.settings)
+    return Study._create(as_storage(storage), name, settings, manifold, method, found.rows)
 
 
 # -- arguments -------------------------------------------------------------------------------------

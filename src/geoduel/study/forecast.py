@@ -16,8 +16,8 @@ FURTHEST = 10.0  # how many times as many answers as there are it looks ahead
 def answers_left(history: Sequence[tuple[int, float]], accuracy: float) -> int | None:
     """About how many more answers bring the uncertainty down to ``accuracy``.
 
-    Fits two laws to the later half of the history: exponential, log u = c - r n, as clean answers
-    make it, and a power, log u = c - r log n, as noisy ones do. The one that explains more is
+    Fits two laws to the later half of the history. Clean answers make it exponential,
+    log u = c - r n, and noisy ones a power, log u = c - r log n. The law that explains more is
     carried on.
 
     Parameters

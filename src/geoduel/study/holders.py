@@ -12,7 +12,7 @@ __all__ = ["is_dead", "me"]
 
 
 def me() -> str:
-    """Name of the host (hashed: it is nobody's business), the process and the thread."""
+    """Name of the host (hashed, since logs are passed on), the process and the thread."""
     return f"{_host()}:{os.getpid()}:{threading.get_ident()}"
 
 

@@ -129,6 +129,21 @@ class Book:
         """Of the log."""
         return self.digests[-1] if self.digests else EMPTY
 
+    @property
+    def answered(self) -> int:
+        """Answers that count, ties included."""
+        return self.answers["a"] + self.answers["b"] + self.answers["tie"]
+
+    @property
+    def last_batch(self) -> int:
+        """The last batch of the method with an answer; 0 if there is none."""
+        at = (self.entries[given.duel].at for given in reversed(self.given))
+        return next((place[0] for place in at if place is not None), 0)
+
+    def of_rater(self, rater: str) -> Book:
+        """A book of the same duels in which only the answers of one rater count."""
+        return Book(entries=self.entries, given=[g for g in self.given if g.rater == rater])
+
     def take(self, rows: Iterable[Row]) -> list[Event]:
         """Take the next events, those already known left out; returns the new ones.
 
@@ -181,11 +196,12 @@ class Book:
         entry.holder, entry.held_since = event.get("holder"), event["time"]
 
     def _answer(self, number: int, event: Event) -> None:
-        entry = self.entries[event["duel"]]
-        entry.answer, entry.answered, entry.number = event["answer"], event["time"], number
+        entry, answer = self.entries[event["duel"]], event["answer"]
+        entry.answer, entry.answered, entry.number = answer, event["time"], number
         entry.rater = event.get("rater")
         del self.open[entry.id]
-        self._count(entry, number)
+        weight = self._tally(entry, answer, +1).weight
+        self.given.append(Given(number, entry.id, answer, entry.rater, weight))
 
     def _report(self, number: int, event: Event) -> None:
         rater = event.get("rater")
@@ -208,13 +224,14 @@ class Book:
 
     def _undo(self, number: int, event: Event) -> None:
         index = next(i for i, g in enumerate(self.given) if g.number == event["number"])
-        entry = self.entries[self.given.pop(index).duel]
+        given = self.given.pop(index)
+        entry = self.entries[given.duel]
         self.rewound = index if self.rewound is None else min(index, self.rewound)
         if entry.role == "report":
             self.reports -= 1
             entry.withdrawn = True
         else:
-            self._tally(entry, -1)
+            self._tally(entry, given.answer, -1)
             self._hold(entry, event)
             self.open[entry.id] = entry
         entry.answer = entry.answered = entry.number = None
@@ -228,18 +245,13 @@ class Book:
 
     # -- counts ----------------------------------------------------------------------------------
 
-    def _count(self, entry: Entry, number: int) -> None:
-        weight = self._tally(entry, +1).weight
-        assert entry.answer is not None
-        self.given.append(Given(number, entry.id, entry.answer, entry.rater, weight))
-
-    def _tally(self, entry: Entry, by: int) -> Tally:
-        assert entry.answer is not None
-        self.answers[entry.answer] += by
+    def _tally(self, entry: Entry, answer: str, by: int) -> Tally:
+        """Count an answer (by = 1), or take it back (-1); returns the counts of its rater."""
+        self.answers[answer] += by
         rater = self.raters.setdefault(entry.rater or "", Tally())
-        rater.count(entry.answer, by)
-        if entry.of is not None and entry.answer != "skip":
+        rater.count(answer, by)
+        if entry.of is not None and answer != "skip":
             first = self.entries[entry.of]
             if first.answer is not None and first.rater == entry.rater:
-                rater.compare(first.answer, entry.answer, by)
+                rater.compare(first.answer, answer, by)
         return rater

@@ -179,6 +179,11 @@ class Player(ABC):
         self.rng.bit_generator.state = state
         self.history, self.idle = list(history), False
 
+    def resume(self, at: Checkpoint) -> None:
+        """Go to a checkpoint of another process, and remember it for undos."""
+        self.restore(at)
+        self.checkpoints.append(at)
+
     def _mark(self) -> None:
         """Remember this point, and how well the answer is known here."""
         uncertainty = getattr(self.state, "uncertainty", None)

@@ -68,7 +68,8 @@ class Tally:
     def weight(self) -> float:
         """Log-odds that an answer is right.
 
-        Someone who is wrong with probability p agrees with himself with probability 1 - 2p(1-p).
+        A rater who is wrong with probability p gives the same answer twice with probability
+        1 - 2p(1-p).
         """
         q = (self.agreed + PRIOR[0]) / (self.repeats + sum(PRIOR))
         p = (1 - math.sqrt(max(0.0, 2 * q - 1))) / 2
@@ -83,4 +84,4 @@ class Tally:
 
 
 MOST = math.log((1 - SURE) / SURE)
-"""Weight of a rater who never contradicts himself."""
+"""Weight of a rater whose repeats always agree."""

@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from .log import Entry
 from .raters import Rater
 
-__all__ = ["Duel", "Progress"]
+__all__ = ["Duel", "Progress", "as_duel"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,6 +64,26 @@ class Duel:
         return (self.id, *points, self.role, self.left, self.rater, self.answer, self.state)
 
 
+def as_duel(entry: Entry, dtype: np.dtype) -> Duel:
+    """What the book knows of a duel, as it is handed out."""
+    a, b = (np.array(point, dtype) for point in (entry.a, entry.b))
+    for point in (a, b):
+        point.flags.writeable = False
+    return Duel(
+        id=entry.id,
+        a=a,
+        b=b,
+        role=entry.role,
+        left=entry.left,
+        rater=entry.rater,
+        answer=entry.answer,
+        state="open" if entry.is_open else "withdrawn" if entry.withdrawn else "answered",
+        asked=entry.asked,
+        answered=entry.answered,
+        of=entry.of,
+    )
+
+
 @dataclass(frozen=True)
 class Progress:
     """How far a study is.
@@ -77,8 +98,8 @@ class Progress:
     budget : int or None
         Most answers wanted.
     uncertainty : float or None
-        How well the answer is known, a geodesic length: the radius of the 80 % region of methods
-        made for people, an estimated distance to the optimum of the others.
+        How well the answer is known, a geodesic length. Methods made for people give the radius of
+        their 80 % region, the others an estimated distance to the optimum.
     noise : float or None
         Estimated probability that an answer is wrong.
     remaining : int or None

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 from fastapi import APIRouter, Depends, FastAPI, HTTPException, Query, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, ConfigDict, Field
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import StreamingResponse
 
@@ -50,7 +50,13 @@ class Tell(Ask):
     next: bool = True
 
 
-class Pane(BaseModel):
+class Reply(BaseModel):
+    """What the page is sent; tests hold the dictionaries of a board to these models."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+class PaneReply(Reply):
     """One choice; ``url`` is relative to the study's address."""
 
     kind: Literal["image", "turned", "html", "audio", "video", "text"]
@@ -62,7 +68,7 @@ class Pane(BaseModel):
     height: int | None = None
 
 
-class Progress(BaseModel):
+class ProgressReply(Reply):
     """How far the study is; lengths are geodesic, angles in radians."""
 
     answered: int
@@ -77,72 +83,114 @@ class Progress(BaseModel):
     finished: str | None
 
 
-class Question(BaseModel):
+class QuestionReply(Reply):
     """A question (``state`` "question"), or why there is none ("wait", "finished")."""
 
     state: Literal["question", "wait", "finished"]
     run: str
-    progress: Progress
+    progress: ProgressReply
     id: int | None = None
     role: str | None = None
-    left: Pane | None = None
-    right: Pane | None = None
+    left: PaneReply | None = None
+    right: PaneReply | None = None
     preload: list[str] = []
     retry_after: float | None = None
     reason: str | None = None
     counted: bool | None = Field(None, description="Whether the answer sent counts.")
 
 
-class Outcome(BaseModel):
+class OutcomeReply(Reply):
     """The best point so far, and what the study's owner lets the page say about it."""
 
-    best: Pane
-    progress: Progress
+    best: PaneReply
+    progress: ProgressReply
     following: str | None = Field(None, description="Key of the study to go on with.")
     more: dict[str, Any] = {}
 
 
-class History(BaseModel):
+class AnsweredReply(Reply):
+    """An answered question; ``when`` is in seconds since 1970."""
+
+    id: int
+    answer: Literal["left", "right", "tie", "skip"]
+    when: float
+    left: PaneReply
+    right: PaneReply
+
+
+class HistoryReply(Reply):
     """Answered questions, the last first."""
 
     total: int
     start: int
-    duels: list[dict[str, Any]]
+    duels: list[AnsweredReply]
+
+
+class SummaryReply(Reply):
+    """What a study asks, where, how, and how far it is."""
+
+    key: str
+    title: str
+    question: str
+    manifold: str
+    method: str
+    solo: bool
+    progress: ProgressReply
 
 
 class Hub:
-    """The boards of a server, and what they share."""
+    """The boards of a server, and what they share.
 
-    def __init__(self, boards: Sequence[Board], solo: bool, read_only: bool) -> None:
-        self.boards: dict[str, Board] = {}
-        self.read_only, self.solo, self.listeners = read_only, solo, 0
-        self.find: Callable[[dict[str, Board]], list[Board]] | None = None
-        """Looks for studies that have come since, given the boards there are."""
+    Parameters
+    ----------
+    boards : sequence of Board
+        The studies.
+    solo, read_only : bool
+        See `create_app`.
+    find : callable, optional
+        ``find(boards)`` returns all boards there are, given those known by their keys.
+    """
+
+    def __init__(
+        self,
+        boards: Sequence[Board],
+        solo: bool,
+        read_only: bool,
+        find: Callable[[dict[str, Board]], list[Board]] | None = None,
+    ) -> None:
+        self._boards: dict[str, Board] = {}
+        self.read_only, self.solo, self.listeners, self.find = read_only, solo, 0, find
         self._add(boards)
 
     def _add(self, boards: Sequence[Board]) -> None:
         for board in boards:
-            if board in self.boards.values():
+            if board in self._boards.values():
                 continue
             key, n = board.key, 2
-            while key in self.boards:
+            while key in self._boards:
                 key, n = f"{board.key}-{n}", n + 1
             board.key = key
             if board.solo is None:
                 board.solo = self.solo
-            self.boards[key] = board
+            self._boards[key] = board
+
+    @property
+    def boards(self) -> dict[str, Board]:
+        """The boards that are open, by key."""
+        return {key: board for key, board in self._boards.items() if not board.closed}
 
     def present(self) -> list[Board]:
         """Return all boards, also those of studies that are new in the storage."""
         if self.find is not None:
-            self._add(self.find(self.boards))
+            self._add(self.find(self._boards))
         return list(self.boards.values())
 
     def board(self, key: str) -> Board:
         """Return the board of a key, or answer that there is none."""
-        if key not in self.boards:
+        board = self._boards.get(key)
+        if board is None or board.closed:
             raise HTTPException(404, "there is no such study")
-        return self.boards[key]
+        return board
 
     def rater(self, board: Board, name: str) -> str:
         """Return the rater's name, checked."""
@@ -150,9 +198,9 @@ class Hub:
 
     def following(self, board: Board) -> str | None:
         """Return the key of the study after this one."""
-        keys = list(self.boards)
-        place = keys.index(board.key) + 1
-        return keys[place] if place < len(keys) else None
+        keys = list(self._boards)
+        later = keys[keys.index(board.key) + 1 :]
+        return next((key for key in later if not self._boards[key].closed), None)
 
 
 def create_app(
@@ -164,6 +212,7 @@ def create_app(
     read_only: bool = False,
     rate: float = 10.0,
     title: str = "geoduel",
+    find: Callable[[dict[str, Board]], list[Board]] | None = None,
 ) -> FastAPI:
     """Return the application that serves some studies.
 
@@ -184,6 +233,9 @@ def create_app(
         Answers a second that one rater may give; ten times as many at once.
     title : str
         Name of the site.
+    find : callable, optional
+        Looks for studies that have come since: ``find(boards)`` returns all there are, given those
+        known by their keys.
 
     Returns
     -------
@@ -206,12 +258,15 @@ def create_app(
     boards = [boards] if isinstance(boards, Board) else list(boards)
     if not boards and not read_only:
         raise ArgumentError("boards must hold at least one study, got none")
-    hub = Hub(boards, token is None if solo is None else solo, read_only)
+    hub = Hub(boards, token is None if solo is None else solo, read_only, find)
     app = FastAPI(
-        title=title, version=__version__, docs_url=None, redoc_url=None,
+        title=title,
+        version=__version__,
+        docs_url=None,
+        redoc_url=None,
         openapi_url="/api/openapi.json",
         description="Ask for questions of a study and tell answers.",
-    )  # fmt: skip
+    )
     app.state.hub, app.state.token, app.state.rates = hub, token, Rate(rate, 10 * rate)
     app.include_router(_api)
     app.include_router(_pages)
@@ -258,14 +313,14 @@ def _writer(request: Request, board: Board, body: Ask) -> str:
 
 
 # Replies to raters are sent as they are: to check each against its model would take as long again.
-@_api.post("/studies/{key}/ask", response_model=Question, summary="Ask for a question")
+@_api.post("/studies/{key}/ask", response_model=QuestionReply, summary="Ask for a question")
 def _ask(board: OneBoard, body: Ask, request: Request) -> Response:
     """Return the rater's present question; asking again returns the same one."""
     rater = _writer(request, board, body)
     return JSONResponse(board.ask(rater, beyond=body.beyond))
 
 
-@_api.post("/studies/{key}/tell", response_model=Question, summary="Tell an answer")
+@_api.post("/studies/{key}/tell", response_model=QuestionReply, summary="Tell an answer")
 def _tell(board: OneBoard, body: Tell, request: Request) -> Response:
     """Store an answer. The second answer to a question changes nothing."""
     rater = _writer(request, board, body)
@@ -277,7 +332,7 @@ def _tell(board: OneBoard, body: Tell, request: Request) -> Response:
     return JSONResponse(reply | {"counted": counted})
 
 
-@_api.post("/studies/{key}/undo", response_model=Question, summary="Take the last answer back")
+@_api.post("/studies/{key}/undo", response_model=QuestionReply, summary="Take the last answer back")
 def _undo(board: OneBoard, body: Ask, request: Request) -> Response:
     """Take back the rater's last answer and ask its question again."""
     rater = _writer(request, board, body)
@@ -288,34 +343,34 @@ def _undo(board: OneBoard, body: Ask, request: Request) -> Response:
 
 
 @_api.post("/studies/{key}/finish", summary="End with the best point so far")
-def _finish(board: OneBoard, body: Ask, request: Request) -> Outcome:
+def _finish(board: OneBoard, body: Ask, request: Request) -> OutcomeReply:
     """Return the best point so far. In `geoduel level` this saves the photo."""
     _writer(request, board, body)
     alone = bool(board.solo)
-    return Outcome(
-        best=Pane(**board.best()),
-        progress=Progress(**board.progress()),
+    return OutcomeReply(
+        best=PaneReply(**board.best()),
+        progress=ProgressReply(**board.progress()),
         following=_hub(request).following(board) if alone else None,
         more=board.finish(board) if alone and board.finish is not None else {},
     )
 
 
 @_api.get("/studies", dependencies=[Owner], summary="List the studies")
-def _studies(request: Request) -> list[dict[str, Any]]:
+def _studies(request: Request) -> list[SummaryReply]:
     """Return key, title and progress of each study."""
-    return [_summary(board) for board in _hub(request).present()]
+    return [SummaryReply(**_summary(board)) for board in _hub(request).present()]
 
 
 @_api.get("/studies/{key}", summary="Describe a study")
-def _study(board: OneBoard) -> dict[str, Any]:
+def _study(board: OneBoard) -> SummaryReply:
     """Return what a study asks, where, how, and how far it is."""
-    return _summary(board)
+    return SummaryReply(**_summary(board))
 
 
 @_api.get("/studies/{key}/best", summary="Show the best point so far")
-def _best(board: OneBoard) -> Pane:
+def _best(board: OneBoard) -> PaneReply:
     """Return the pane of the best point so far."""
-    return Pane(**board.best())
+    return PaneReply(**board.best())
 
 
 @_api.get("/studies/{key}/recommend", dependencies=[Owner], summary="Return the best point so far")
@@ -330,11 +385,11 @@ def _history(
     request: Request,
     rater: Annotated[str, Query(max_length=200)] = "",
     start: Annotated[int, Query(ge=0)] = 0,
-) -> History:
+) -> HistoryReply:
     """Return answered questions, the last first: one rater's, or all of them for the owner."""
     everyone = not rater and request.scope["state"]["role"] == OWNER
     name = None if everyone else _hub(request).rater(board, rater)
-    return History(**board.history(name, start))
+    return HistoryReply(**board.history(name, start))
 
 
 @_api.get("/studies/{key}/agreement", dependencies=[Owner], summary="Compare the raters")
@@ -394,7 +449,7 @@ async def _events(request: Request) -> StreamingResponse:
         try:
             yield "retry: 2000\n\n"
             while True:
-                for board in list(hub.boards.values()):
+                for board in hub.boards.values():
                     text = json.dumps(await run_in_threadpool(_summary, board))
                     if sent.get(board.key) != text:
                         sent[board.key], quiet = text, 0.0

@@ -93,6 +93,8 @@ class Board:
         self.ahead, self.solo, self.finish = ahead, solo, finish
         self.key = slug(key or study.name)
         self.degrees = isinstance(study.manifold, Rotations | Sphere | Torus)
+        self.closed = False
+        """Whether it is off the page for good: its study can no longer be shown."""
         self.version = 0
         """Grows with every change made through this board."""
         settings = json.dumps([study.name, study.settings], sort_keys=True, default=str)

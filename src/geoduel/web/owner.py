@@ -30,11 +30,11 @@ def agreement(board: Board) -> dict[str, Any]:
     Returns
     -------
     dict
-        ``raters``: for each the counts, ``consistency`` (share of repeated questions answered
-        alike), ``with_result`` (share of answers for the point nearer to the best one) and
-        ``apart`` (distance of the rater's own best point from the common one). ``pairs``: the
-        distance between the best points of two raters, and the share of questions that both were
-        asked and answered alike. Shares and distances are None where nothing is known.
+        ``raters`` has the counts of each, and three numbers. ``consistency`` is the share of
+        repeated questions answered alike, ``with_result`` the share of answers for the point nearer
+        to the best one. ``apart`` is the distance of the rater's own best point from the common
+        one. ``pairs`` has the distance between the best points of two raters, and the share of
+        questions that both were asked and answered alike. None stands where nothing is known.
     """
     study = board.study
     best = study.recommend()
@@ -82,9 +82,9 @@ def convergence(board: Board) -> dict[str, list[list[float]]]:
     Returns
     -------
     dict
-        Lists of [answers, value]: ``uncertainty``, the radius of the region that holds the best
-        point; ``step``, the distance between the points preferred in successive answers;
-        ``choices``, the distance between the two points of a question.
+        Lists of [answers, value]. ``uncertainty`` is the radius of the region that holds the best
+        point, ``choices`` the distance between the two points of a question. ``step`` is the
+        distance between the points preferred in successive answers.
     """
     study = board.study
     dist = study.manifold.dist

@@ -22,7 +22,7 @@ STATIC = {
 
 @cache
 def static(name: str) -> bytes:
-    """Return one of the files in `STATIC`."""
+    """Return a file of the folder ``static``."""
     return (files("geoduel.web") / "static" / name).read_bytes()
 
 

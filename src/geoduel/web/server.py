@@ -108,7 +108,7 @@ def dashboard(
     Parameters
     ----------
     storage : str
-        SQLAlchemy URL, such as ``sqlite:///duels.db``.
+        URL of the storage, such as ``sqlite:///duels.db``.
     host, port, token, browser
         As in `serve`.
 
@@ -122,36 +122,29 @@ def dashboard(
         If the extra ``web`` is not installed.
     """
     with web_extra():
-        from sqlalchemy.engine import make_url
-        from sqlalchemy.exc import ArgumentError as NoURL
-
         from ..study import load_study, study_names
+        from ..study.storage import SQLStorage
         from .app import create_app
         from .board import Board
 
-    try:
-        file = make_url(storage).database if storage.startswith("sqlite") else None
-    except NoURL:
-        raise ArgumentError(f"storage is no URL of a database: {storage!r}") from None
-    if file and not Path(file).is_file():  # it would be made, empty
-        raise ArgumentError(f"there is no database {file}")
+    place = SQLStorage(storage, create=False)
     token = _checked(token, host)
     broken: set[str] = set()
 
     def find(known: dict[str, Board]) -> list[Board]:
         boards = {board.study.name: board for board in known.values()}
-        for name in study_names(storage):
+        for name in study_names(place):
             if name in boards or name in broken:
                 continue
             try:
-                boards[name] = Board(load_study(name, storage))
+                boards[name] = Board(load_study(name, place))
             except GeoduelError as error:  # others can still be shown
                 broken.add(name)
                 print(f"geoduel: {name} is left out: {error}", file=sys.stderr, flush=True)
         return list(boards.values())
 
-    app = create_app(find({}), token=token, hosts={host, _name(host)}, read_only=True)
-    app.state.hub.find = find
+    names = {host, _name(host)}
+    app = create_app(find({}), token=token, hosts=names, read_only=True, find=find)
     run(app, host, port, token, browser, path="/owner")
 
 
@@ -185,8 +178,8 @@ def load_study_file(place: str) -> tuple[Any, Any]:
     if not Path(file).is_file():
         raise ArgumentError(f"{file} is not a file")
     spec = importlib.util.spec_from_file_location("geoduel_study_file", file)
-    assert spec is not None  # the file ends in .py
-    assert spec.loader is not None
+    if spec is None or spec.loader is None:
+        raise ArgumentError(f"{file} cannot be run")
     module = sys.modules[spec.name] = importlib.util.module_from_spec(spec)
     sys.path.insert(0, str(Path(file).resolve().parent))  # its neighbours can be imported
     spec.loader.exec_module(module)
@@ -227,10 +220,17 @@ def run(
             # The browser takes longer to start than the server; the socket listens already.
             threading.Thread(target=_open_browser, args=(owner,), daemon=True).start()
         config = uvicorn.Config(
-            app, log_level="warning", access_log=False, lifespan="off", ws="none",
-            server_header=False, proxy_headers=False, limit_concurrency=1000,
-            timeout_graceful_shutdown=1, timeout_keep_alive=75,
-        )  # fmt: skip
+            app,
+            log_level="warning",
+            access_log=False,
+            lifespan="off",
+            ws="none",
+            server_header=False,
+            proxy_headers=False,
+            limit_concurrency=1000,
+            timeout_graceful_shutdown=1,
+            timeout_keep_alive=75,
+        )
         with contextlib.suppress(KeyboardInterrupt):  # the usual end
             uvicorn.Server(config).run(sockets=[listener])
 
@@ -254,7 +254,8 @@ def _name(host: str) -> str:
 def _listen(host: str, port: int | None) -> socket.socket:
     """Open a listening socket."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    for number in (PORT, 0) if port is None else (port,):
+    numbers, reason = (PORT, 0) if port is None else (port,), ""
+    for number in numbers:
         listener = socket.socket(family, socket.SOCK_STREAM)
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
@@ -263,10 +264,8 @@ def _listen(host: str, port: int | None) -> socket.socket:
             return listener
         except OSError as error:
             listener.close()
-            if number == 0 or port is not None:
-                reason = error.strerror or error
-                raise OSError(f"cannot listen at {host} port {number}: {reason}") from None
-    raise AssertionError("unreachable")
+            reason = error.strerror or str(error)
+    raise OSError(f"cannot listen at {host} port {numbers[-1]}: {reason}")
 
 
 def _open_browser(address: str) -> None:

@@ -25,32 +25,6 @@ if TYPE_CHECKING:
 __all__ = ["DuelWidget"]
 
 _RATER = "you"
-_GLUE = """
-export default {
-  render({ model, el }) {
-    const waiting = new Map();
-    const pictures = new Map();
-    let count = 0;
-    model.on("msg:custom", ({ to, reply, error, status, pictures: more }) => {
-      for (const [name, data] of Object.entries(more ?? {})) pictures.set(name, data);
-      const promise = waiting.get(to);
-      waiting.delete(to);
-      if (error) promise?.reject(Object.assign(new Error(error), { status }));
-      else promise?.resolve(reply);
-    });
-    const send = (action, body) => new Promise((resolve, reject) => {
-      waiting.set(++count, { resolve, reject });
-      model.send({ number: count, action, body });
-    });
-    const root = document.createElement("div");
-    root.tabIndex = -1; // the notebook has keys of its own: ours work where one has clicked
-    el.classList.add("geoduel");
-    el.append(root);
-    return mount(root, { send, url: (path) => pictures.get(path) ?? path },
-      { keys: root, solo: true, question: model.get("question") });
-  },
-};
-"""
 
 
 class DuelWidget(anywidget.AnyWidget):
@@ -79,7 +53,7 @@ class DuelWidget(anywidget.AnyWidget):
     'question'
     """
 
-    _esm = static("duel.js").decode() + _GLUE
+    _esm = (static("duel.js") + static("widget.js")).decode()
     # The notebook's own buttons and headings are none of ours.
     _css = f"@scope (.geoduel) {{ {static('style.css').decode()} }}"
     question = traitlets.Unicode().tag(sync=True)

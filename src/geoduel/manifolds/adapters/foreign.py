@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 from array_api_compat import is_torch_array
 
-from ..._numerics.arrays import Array, eps, expand, namespace
-from ...errors import ArgumentError, GeoduelError, MissingOperationError, NotOnManifoldError
+from ..._numerics.arrays import Array, expand, namespace
+from ...errors import ArgumentError, MissingOperationError, NotOnManifoldError
+from .._derived import orthonormal_basis, tangent_rank
 from ..base import Manifold
 
 __all__ = ["ForeignManifold", "require", "seeded", "together"]
@@ -69,7 +70,7 @@ class ForeignManifold(Manifold):
         self._point_shape: tuple[int, ...] = ()
         self._sample = self._real_point()
         self._point_shape = tuple(self._sample.shape)
-        self._dim = self._rank() if dim is None else dim
+        self._dim = tangent_rank(self, self._sample) if dim is None else dim
         self._typical_dist = typical_dist or math.sqrt(self._dim)
 
     @property
@@ -131,9 +132,7 @@ class ForeignManifold(Manifold):
     def riemannian_gradient(self, x: Array, g: Array) -> Array:
         if "riemannian_gradient" in self._operations:
             return self._ask("riemannian_gradient", x, g)
-        # Its coordinates in an orthonormal basis are the derivatives along the basis.
-        basis, _ = self._frame(self._native(x))
-        return self.from_coords(x, self._like(x, _apply(basis, self._flat(self._native(g)))))
+        return self._like(x, super().riemannian_gradient(self._native(x), self._native(g)))
 
     def random_point(
         self, rng: np.random.Generator, batch: tuple[int, ...] = (), like: Array = None
@@ -143,65 +142,25 @@ class ForeignManifold(Manifold):
         points = namespace(points).reshape(points, (*batch, *self.point_shape))
         return self._like(np.empty(0) if like is None else like, points)
 
-    # -- an orthonormal basis of the metric --------------------------------------------------------
+    # -- an orthonormal basis of the metric, in the package's own kind of array --------------------
 
     def to_coords(self, x: Array, v: Array) -> Array:
-        _, dual = self._frame(self._native(x))
-        return self._like(v, _apply(dual, self._flat(self._native(v))))
+        return self._like(v, super().to_coords(self._native(x), self._native(v)))
 
     def from_coords(self, x: Array, c: Array) -> Array:
-        basis, _ = self._frame(self._native(x))
-        xp = namespace(basis)
-        flat = xp.matmul(self._native(c)[..., None, :], basis)[..., 0, :]
-        return self._like(c, xp.reshape(flat, (*flat.shape[:-1], *self.point_shape)))
+        return self._like(c, super().from_coords(self._native(x), self._native(c)))
 
     def _frame(self, x: Array) -> tuple[Array, Array]:
-        """Orthonormal basis at x and its dual, rows of flat tangent vectors: (..., dim, size)."""
         x = x.detach() if is_torch_array(x) else x
         xp = namespace(x)
         if self._remembered is not None:
             seen, frame = self._remembered
             if seen.shape == x.shape and seen.dtype == x.dtype and bool(xp.all(seen == x)):
                 return frame
-        d, axes = self.dim, len(self.point_shape)
-        lead = tuple(x.shape[: x.ndim - axes])
-        rows, s = self._tangents(x)
-        # Single precision is enough to tell zero from not: x itself may be no better.
-        beyond = s[..., d] if d < s.shape[-1] else eps(x) * s[..., 0]
-        if not bool(xp.all(beyond < 1e-3 * s[..., d - 1])):
-            raise GeoduelError(
-                f"{self}: the projections on the tangent space at a point do not span {d} "
-                f"dimensions; singular values {s!r:.200}"
-            )
-        rows = rows[..., :d, :]
-        vectors = xp.reshape(rows, (*lead, d, *self.point_shape))
-        first, second = np.tril_indices(d)
-        pairs = (
-            xp.take(vectors, xp.asarray(k, device=x.device), axis=-axes - 1)
-            for k in (first, second)
-        )
-        products = self._call("inner", xp.expand_dims(x, axis=-axes - 1), *pairs)
-        place = np.zeros((d, d), dtype=np.int64)
-        place[first, second] = place[second, first] = np.arange(first.size)
-        gram = xp.take(products, xp.asarray(place.ravel(), device=x.device), axis=-1)
-        factor = xp.linalg.cholesky(xp.reshape(gram, (*lead, d, d)))
-        frame = xp.linalg.solve(factor, rows), xp.matmul(xp.matrix_transpose(factor), rows)
+        # Without the tilt: runs and stored studies on these manifolds began without it.
+        frame = orthonormal_basis(self, x, tilt=0.0)
         self._remembered = (x + 0, frame)  # a copy, since x may be written to later
         return frame
-
-    def _tangents(self, x: Array) -> tuple[Array, Array]:
-        """Directions that span the tangent space, most significant first, and their weights."""
-        xp, axes, size = namespace(x), len(self.point_shape), math.prod(self.point_shape)
-        lead = tuple(x.shape[: x.ndim - axes])
-        units = xp.reshape(xp.eye(size, dtype=x.dtype, device=x.device), (size, *self.point_shape))
-        spanning = self._call("to_tangent", xp.expand_dims(x, axis=-axes - 1), units)
-        spanning = xp.broadcast_to(spanning, (*lead, size, *self.point_shape))
-        _, s, rows = xp.linalg.svd(xp.reshape(spanning, (*lead, size, size)), full_matrices=False)
-        return rows, s
-
-    def _rank(self) -> int:
-        _, s = self._tangents(self._sample)
-        return int(np.sum(np.asarray(s) > math.sqrt(eps(s)) * float(s[0])))
 
     # -- checks ----------------------------------------------------------------------------------
 
@@ -211,15 +170,6 @@ class ForeignManifold(Manifold):
             found = np.asarray(self._call("check_point", self._native(x)))
             if not bool(np.all(found)):
                 raise NotOnManifoldError(f"{name} is not on {self}, which says so itself")
-
-    def _point_defect(self, x: Array) -> tuple[str, Array]:
-        return "nothing", 0.0
-
-    def _tangent_defect(self, x: Array, v: Array) -> tuple[str, Array]:
-        xp, axes = namespace(v), tuple(range(-len(self.point_shape), 0))
-        off = xp.max(xp.abs(v - self.from_coords(x, self.to_coords(x, v))), axis=axes)
-        size = xp.max(xp.abs(v), axis=axes)
-        return "its part off the tangent space", off / xp.where(size == 0, 1 + size, size)
 
     # -- private -----------------------------------------------------------------------------------
 
@@ -262,10 +212,6 @@ class ForeignManifold(Manifold):
             a = a.detach().cpu()
         return xp.asarray(a, dtype=like.dtype, device=like.device)
 
-    def _flat(self, a: Array) -> Array:
-        lead = a.shape[: a.ndim - len(self.point_shape)]
-        return namespace(a).reshape(a, (*lead, math.prod(self.point_shape)))
-
     def __repr__(self) -> str:
         package = type(self.peer).__module__.split(".")[0]
         name = " ".join(str(self.peer).split())
@@ -282,11 +228,6 @@ def require(thing: Any, name: str, package: str, attributes: tuple[str, ...]) ->
             f"{name} must be a manifold of {package}, got {type(thing).__name__} "
             f"without {', '.join(missing)}"
         )
-
-
-def _apply(rows: Array, v: Array) -> Array:
-    """Products of the rows of matrices with vectors, over leading axes."""
-    return namespace(rows).matmul(rows, v[..., None])[..., 0]
 
 
 def together(axes: int, arrays: tuple[Array, ...]) -> tuple[tuple[int, ...], list[Array]]:

@@ -26,7 +26,7 @@ def from_pymanopt(
 ) -> Manifold:
     """Make a manifold of pymanopt usable by every method here.
 
-    Points and tangent vectors are those of pymanopt: on its rotation groups, for instance, a
+    Points and tangent vectors are those of pymanopt. On its rotation groups, for instance, a
     tangent vector at x is the skew-symmetric factor Ω of x Ω, and lengths are √2 times the angle.
     A pymanopt product becomes a `Product`, whose points are flat vectors.
 

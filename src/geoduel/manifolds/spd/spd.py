@@ -178,7 +178,7 @@ class SPD(Manifold):
             positive definite by more than rounding explains.
         """
         self._check_array(a, "a")
-        words, defect = self._point_defect(a)
+        words, defect = self.point_defect(a)
         if bool(namespace(a).any(defect > 0.1)):
             worst = float(namespace(a).max(defect))
             raise NotOnManifoldError(f"a is not near {self}: {words} is {worst:.3g}, not <= 0.1")
@@ -202,10 +202,10 @@ class SPD(Manifold):
                 f"{name} is not on {self}: its smallest eigenvalue is {least:.6g}, expected > 0"
             )
 
-    def _point_defect(self, x: Array) -> tuple[str, Array]:
-        return self._tangent_defect(x, x)
+    def point_defect(self, x: Array) -> tuple[str, Array]:
+        return self.tangent_defect(x, x)
 
-    def _tangent_defect(self, x: Array, v: Array) -> tuple[str, Array]:
+    def tangent_defect(self, x: Array, v: Array) -> tuple[str, Array]:
         xp = namespace(v)
         size = xp.max(abs(v), axis=(-2, -1))
         gap = xp.max(abs(v - v.mT), axis=(-2, -1))

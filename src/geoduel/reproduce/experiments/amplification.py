@@ -12,8 +12,9 @@ from ...domains.ball import Ball
 from ...manifolds import Euclidean
 from ...optimize import minimize
 from ...oracles.objective import from_objective
+from ...plotting import COLOURS, band, panels
 from ...schedules import cosine
-from ..experiment import Experiment, Outcome, Plan, Task
+from ..experiment import Experiment, Outcome, Plan, Task, evenly
 from ..report import Figure, Section, Table, number
 from .lemmas import directions
 
@@ -25,7 +26,7 @@ RADII = (1.0, 2.0, 4.0, 8.0)
 BATCHES = (1, 3, 10, 30, 100, 300)
 DRAWS = 2_000
 DUELS = 20_000
-METHODS = ("RDFW, M = 1", "RDFW, M = 30", "RDFW, M = 2d(k+1)", "RDNGD")
+CONTENDERS = ("RDFW, M = 1", "RDFW, M = 30", "RDFW, M = 2d(k+1)", "RDNGD")
 
 
 def _center() -> np.ndarray:
@@ -56,7 +57,7 @@ class Amplification(Experiment):
                     turn=seed,
                 )
                 for r in RADII
-                for name in METHODS
+                for name in CONTENDERS
                 for seed in range(plan.seeds)
             ),
         ]
@@ -80,7 +81,7 @@ class Amplification(Experiment):
                 s = o.task.settings
                 runs.setdefault((s["r"], s["method"]), []).append(o.record)
         rows = [
-            [f"{r:g}", *(_end(runs[r, m]) if (r, m) in runs else "" for m in METHODS)]
+            [f"{r:g}", *(_end(runs[r, m]) if (r, m) in runs else "" for m in CONTENDERS)]
             for r in RADII
         ]
         caption = (
@@ -101,7 +102,7 @@ class Amplification(Experiment):
                 "wide interval of the constrained Karcher mean with uniform eigenvalues they fail.",
                 Figure(self.name, _figure(points, runs), caption),
                 Table(
-                    ["radius r", *METHODS],
+                    ["radius r", *CONTENDERS],
                     rows,
                     "Gap after the same number of duels, medians over seeds: RDNGD does not feel "
                     "the diameter.",
@@ -150,12 +151,12 @@ def _run(space: Euclidean, ball: Ball, settings: dict[str, Any]) -> dict[str, An
         x0,
         domain=ball,
         radius=1e-6,
-        rng=np.random.default_rng([settings["seed"], METHODS.index(method)]),
+        rng=np.random.default_rng([settings["seed"], CONTENDERS.index(method)]),
         monitor=lambda x: float(_objective(x)),
         **options,
     )
     h = result.history
-    keep = np.unique(np.linspace(0, len(h.duels) - 1, 300).round().astype(int))
+    keep = evenly(len(h.duels), 300)
     return {
         "duels": [h.duels[i] for i in keep],
         "gap": [float(h.monitor[i]) for i in keep],
@@ -175,8 +176,6 @@ def _figure(
     points: dict[tuple[float, int], dict[str, Any]],
     runs: dict[tuple[float, str], list[dict[str, Any]]],
 ) -> Any:
-    from ...plotting import COLOURS, band, panels
-
     with panels(1, 3, height=3.7) as (figure, axes):
         left, middle, right = axes[0]
         radii = [r for r in RADII if (r, 10) in points]
@@ -196,7 +195,7 @@ def _figure(
         middle.set(
             xscale="log", yscale="log", xlabel="duels M", title="deviation against the batch"
         )
-        for hue, name in zip((0, 4, 3, 1), METHODS, strict=True):
+        for hue, name in zip((0, 4, 3, 1), CONTENDERS, strict=True):
             records = runs.get((4.0, name))
             if not records:
                 continue

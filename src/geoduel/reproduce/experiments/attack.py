@@ -1,10 +1,9 @@
 """Attack on a network: PGD, RGD, ZO-RGD and RDNGD, as published and repaired (its figure 5).
 
-The experiment is registered as any other: ``EXPERIMENTS["attack"] = ATTACK``. It needs torch, and
-``Plan.attack_data`` is a folder with pictures (CIFAR-10 in a form that
-`geoduel.attack.load_pictures` reads) and one ``.safetensors`` file of a VGG-11. Without
-it scikit-learn's digits are attacked, with a small network that learns them first; the section says
-which. A task is one method on all images, so that methods run side by side.
+It needs torch. ``Plan.attack_data`` is a folder with pictures (CIFAR-10 in a form that
+`geoduel.attack.load_pictures` reads) and one ``.safetensors`` file of a VGG-11. Without it the
+attacked pictures are scikit-learn's digits, and a small network learns them first; the section says
+which were taken. A task is one method on all images, so that methods run side by side.
 """
 
 from __future__ import annotations
@@ -18,10 +17,11 @@ from typing import Any
 
 import numpy as np
 
+from ...attack.command import DIGITS, prepared, usual_eps
 from ...errors import TiesWarning
-from ...plotting import COLOURS, panels
+from ...plotting import panels
 from ..experiment import Experiment, Outcome, Plan, Task
-from ..report import Block, Claim, Figure, Pictures, Section, Table
+from ..report import Claim, Figure, Part, Pictures, Section, Table
 
 __all__ = ["ATTACK", "Attack"]
 
@@ -44,12 +44,13 @@ class Attack(Experiment):
 
     name = "attack"
     title = "Attack on a deep neural network"
+    version = 2
 
     def tasks(self, plan: Plan) -> list[Task]:
         if find_spec("torch") is None:
             return []
-        data = "digits" if plan.attack_data is None else str(plan.attack_data)
-        images = (20 if plan.quick else 60) if data == "digits" else (4 if plan.quick else 30)
+        data = DIGITS if plan.attack_data is None else str(plan.attack_data)
+        images = (20 if plan.quick else 60) if data == DIGITS else (4 if plan.quick else 30)
         share = 5 if plan.quick else 1
         return [
             Task(
@@ -61,7 +62,7 @@ class Attack(Experiment):
                     "budget": -(-iterations // share) * questions,
                     "data": data,
                     "images": images,
-                    "eps": 0.3 if data == "digits" else 0.05,
+                    "eps": usual_eps(data),
                     "oracle": "loss",
                     "seed": 0,
                 },
@@ -73,7 +74,7 @@ class Attack(Experiment):
         import torch
 
         from ...attack import attack
-        from ...attack.command import prepared
+        from ...attack.figures import table
 
         torch.set_num_threads(1)  # tasks run side by side
         network, pictures = prepared(settings["data"], None, settings["images"])
@@ -91,16 +92,13 @@ class Attack(Experiment):
         h = result.history
         every = max(1, len(h.iteration) // 200)
         return {
-            "sees": result.sees,
+            "row": table({settings["label"]: result})[0],
             "success": result.success.tolist(),
             "comparisons": result.comparisons.tolist(),
             "forward_passes": result.forward_passes.tolist(),
-            "ties": result.ties,
-            "seconds": result.seconds,
             "iteration": h.iteration[::every],
             "loss": h.score[::every],
             "time": h.seconds[::every],
-            "passes": h.forward_passes[::every],
             "originals": _bytes(pictures.images[:PICTURES]),
             "pictures": _bytes(result.images[:PICTURES]),
             "labels": pictures.labels[:PICTURES].tolist(),
@@ -119,10 +117,10 @@ class Attack(Experiment):
         what = (
             "scikit-learn's digits and a small convolutional network trained on the spot (the "
             "paper's CIFAR-10 and VGG with `--attack-data`)"
-            if settings["data"] == "digits"
+            if settings["data"] == DIGITS
             else f"the pictures and the network in `{Path(settings['data']).name}`"
         )
-        blocks: list[Block] = [
+        parts: list[Part] = [
             f"Perturbations on the sphere of radius {settings['eps']:g}·|x| around "
             f"{settings['images']} images that the network classifies right: {what}. Methods "
             "maximise the network's loss; an image is done when its answer changes. PGD and RGD "
@@ -139,10 +137,10 @@ class Attack(Experiment):
             Pictures(_pictures(by), "Originals, and what the methods made of them."),
         ]
         rows = [
-            {"experiment": self.name, "method": label, "sees": r["sees"], **_counts(r)}
+            {"experiment": self.name, "method": label, "sees": r["row"]["sees"], **_counts(r)}
             for label, r in by.items()
         ]
-        return Section(self.name, self.title, blocks, claims=_claims(by), rows=rows)
+        return Section(self.name, self.title, parts, claims=_claims(by), rows=rows)
 
 
 CAPTION = (
@@ -154,16 +152,16 @@ CAPTION = (
 
 
 def _curves(by: dict[str, dict[str, Any]]) -> Any:
-    styles = {"comparisons": "-", "scores": "--", "gradients": ":"}
+    from ...attack.figures import line_style
+
     with panels(1, 3) as (figure, axes):
         for i, (label, r) in enumerate(by.items()):
-            look = {"color": _colour(i), "linestyle": styles[r["sees"]], "label": label}
-            n = len(r["success"])
-            axes[0, 0].plot(np.add(r["iteration"], 1), r["loss"], **look)
-            axes[0, 1].plot(r["time"], r["loss"], **look)
+            style = line_style(i, label, r["row"]["sees"])
+            axes[0, 0].plot(np.add(r["iteration"], 1), r["loss"], **style)
+            axes[0, 1].plot(r["time"], r["loss"], **style)
             spent = sorted(p for p, s in zip(r["forward_passes"], r["success"], strict=True) if s)
-            share = np.arange(1, len(spent) + 1) / n
-            axes[0, 2].step([1, *spent], [0, *share], where="post", **look)
+            share = np.arange(1, len(spent) + 1) / len(r["success"])
+            axes[0, 2].step([1, *spent], [0, *share], where="post", **style)
         for axis, words in zip(
             axes[0], ("iterations + 1", "seconds", "forward passes"), strict=True
         ):
@@ -178,21 +176,14 @@ def _curves(by: dict[str, dict[str, Any]]) -> Any:
     return figure
 
 
-def _colour(i: int) -> str:
-    return [*COLOURS, "#6b7280"][i % (len(COLOURS) + 1)]
-
-
 def _counts(record: dict[str, Any]) -> dict[str, Any]:
-    fooled = np.array(record["success"])
-    asked = int(np.sum(record["comparisons"]))
-    middle = {
-        name: float(np.median(np.array(record[name])[fooled])) if fooled.any() else None
-        for name in ("comparisons", "forward_passes")
-    }
+    """The counts of the command's table, as shares where that means something."""
+    row, asked = record["row"], int(np.sum(record["comparisons"]))
     return {
-        "misclassified": float(fooled.mean()),
-        **middle,
-        "ties": record["ties"] / asked if asked else None,
+        "misclassified": row["fooled"] / row["images"],
+        "comparisons": row["comparisons"],
+        "forward_passes": row["forward_passes"],
+        "ties": row["ties"] / asked if asked else None,
     }
 
 
@@ -202,12 +193,11 @@ def _row(label: str, record: dict[str, Any]) -> list[str]:
     def words(value: float | None, form: str) -> str:
         return "–" if value is None else format(value, form)
 
-    compares = record["sees"] == "comparisons"
     return [
         label,
-        record["sees"],
+        record["row"]["sees"],
         f"{c['misclassified']:.0%}",
-        words(c["comparisons"] if compares else None, ",.0f"),
+        words(c["comparisons"], ",.0f"),
         words(c["forward_passes"], ",.0f"),
         words(c["ties"], ".0%"),
     ]

@@ -15,9 +15,10 @@ from ...errors import RadiusWarning, TiesWarning
 from ...manifolds import Euclidean
 from ...optimize import minimize
 from ...oracles.objective import from_objective
+from ...plotting import COLOURS, band, panels
 from ...problems import Karcher, Problem, Rayleigh
 from ...schedules import constant
-from ..experiment import Experiment, Outcome, Plan, Task
+from ..experiment import Experiment, Outcome, Plan, Task, evenly
 from ..report import Claim, Figure, Section, Table, number
 
 __all__ = ["ERRATA"]
@@ -144,9 +145,16 @@ def phases(settings: dict[str, Any]) -> dict[str, Any]:
     d, printed = settings["d"], settings["version"] == VERSIONS[0]
     space = Euclidean(d)
     rule = theory.strongly_convex(
-        d=d, L=1.0, alpha=1.0, D=1.0, eps=1e-6, kappa=0.0, diameter=4.0,
-        rule="tight", phases="direct",
-    )  # fmt: skip
+        d=d,
+        L=1.0,
+        alpha=1.0,
+        D=1.0,
+        eps=1e-6,
+        kappa=0.0,
+        diameter=4.0,
+        rule="tight",
+        phases="direct",
+    )
     # The printed ε_k is the proof's with k and -k exchanged, and η_k grows like its root.
     first = rule.step_size(0)
     x0 = np.zeros(d)
@@ -168,7 +176,7 @@ def phases(settings: dict[str, Any]) -> dict[str, Any]:
 
 
 def _thinned(duels: Sequence[int], gap: Sequence[float]) -> dict[str, Any]:
-    keep = np.unique(np.linspace(0, len(duels) - 1, 300).round().astype(int))
+    keep = evenly(len(duels), 300)
     return {"duels": [duels[i] for i in keep], "gap": [float(gap[i]) for i in keep]}
 
 
@@ -245,10 +253,10 @@ def theorems_as_settings() -> Table:
             q = theory.convex(d=15, D=away**2, rule=rule, **around)
             rows.append(["3.7, Karcher n = 5, ε = 0.001", rule, q.iterations, q.radius])
         for rule in ("printed", "tight"):
+            phases = "printed" if rule == "printed" else "direct"
             r = theory.strongly_convex(
-                d=15, D=away**2, alpha=1.0, rule=rule,
-                phases="printed" if rule == "printed" else "direct", **around,
-            )  # fmt: skip
+                d=15, D=away**2, alpha=1.0, rule=rule, phases=phases, **around
+            )
             total = r.phases * r.phase_length
             rows.append(["3.10, Karcher n = 5, ε = 0.001", rule, total, r.radius(r.phases - 1)])
     body = [[a, b, number(float(T)), number(nu)] for a, b, T, nu in rows]
@@ -263,8 +271,6 @@ def theorems_as_settings() -> Table:
 
 
 def _figure(found: dict[str, list[Outcome]]) -> Any:
-    from ...plotting import COLOURS, band, panels
-
     with panels(1, 3, height=3.7) as (figure, axes):
         left, middle, right = axes[0]
         for axis, what, key, names in (
@@ -281,9 +287,8 @@ def _figure(found: dict[str, list[Outcome]]) -> Any:
         left.set_title("f − f* of RRDNGD")
         right.set_title("f − f* in float32")
         for colour, o in zip(COLOURS, found["signs"], strict=False):
-            r = o.record
-            middle.plot(r["radius"], r["right"], "o-", ms=3.5, color=colour,
-                        label=o.task.settings["on"])  # fmt: skip
+            r, label = o.record, o.task.settings["on"]
+            middle.plot(r["radius"], r["right"], "o-", ms=3.5, color=colour, label=label)
         middle.set(xscale="log", xlabel="radius ν", title="right signs", ylim=(0.4, 1.03))
         middle.legend()
     return figure

@@ -12,12 +12,13 @@ import numpy as np
 
 from ...errors import TiesWarning
 from ...optimize import minimize
+from ...plotting import COLOURS, panels
 from ...problems import Leveling
 from ..experiment import Experiment, Outcome, Plan, Task
 from ..photos import Photo, jpeg, read_photos, seascapes
 from ..report import Claim, Figure, Pace, Pictures, Section, Table, number
 
-__all__ = ["HORIZON", "level", "step_degrees"]
+__all__ = ["HORIZON", "step_degrees", "undo_tilt"]
 
 STEP, RADIUS, T = 1e-2, 1e-6, 100  # the paper's η, ν and T
 CLOSE = 0.6  # degrees that count as level: a step of η is 0.573
@@ -36,7 +37,7 @@ def enough(degrees: float) -> int:
     return math.ceil(abs(degrees) / step_degrees()) + 10
 
 
-def level(
+def undo_tilt(
     degrees: float, loss: str, iterations: int | None = None, seed: int = 0, **options: Any
 ) -> dict[str, Any]:
     """Level one tilt by duels.
@@ -101,18 +102,24 @@ class Horizon(Experiment):
         return [
             Task(
                 f"horizon: {p.name}",
-                {"photo": p.name, "tilt_deg": p.degrees, "step": STEP, "radius": RADIUS, "T": T,
-                 "seed": i},
+                {
+                    "photo": p.name,
+                    "tilt_deg": p.degrees,
+                    "step": STEP,
+                    "radius": RADIUS,
+                    "T": T,
+                    "seed": i,
+                },
             )
             for i, p in enumerate(self.photos(plan))
-        ]  # fmt: skip
+        ]
 
     def run(self, settings: dict[str, Any]) -> dict[str, Any]:
         degrees, seed = settings["tilt_deg"], settings["seed"]
         return {
-            **{loss: level(degrees, loss, settings["T"], seed) for loss in LOSSES},
-            "enough": level(degrees, "frobenius", enough(degrees), seed),
-            "default": level(degrees, "frobenius", None, seed, budget=40),
+            **{loss: undo_tilt(degrees, loss, settings["T"], seed) for loss in LOSSES},
+            "enough": undo_tilt(degrees, "frobenius", enough(degrees), seed),
+            "default": undo_tilt(degrees, "frobenius", None, seed, budget=40),
         }
 
     def section(self, plan: Plan, outcomes: Sequence[Outcome]) -> Section:
@@ -314,8 +321,6 @@ def _pace(found: Sequence[tuple[Photo, dict[str, Any]]], title: str) -> Pace:
 
 
 def _figure(found: Sequence[tuple[Photo, dict[str, Any]]]) -> Any:
-    from ...plotting import COLOURS, panels
-
     def colour(degrees: float) -> str:
         for limit, hue in ((30 * step_degrees(), 2), (T * step_degrees(), 1)):
             if abs(degrees) <= limit:

@@ -13,6 +13,7 @@ from ... import theory
 from ...manifolds import SPD, Euclidean, Hyperbolic, Rotations, Sphere, Stiefel
 from ...manifolds.base import Manifold
 from ...methods.paper.direction import estimate
+from ...plotting import COLOURS, panels
 from ..experiment import Experiment, Outcome, Plan, Task
 from ..report import Figure, Section, Table
 
@@ -141,12 +142,13 @@ def directions(
 ) -> Any:
     """Estimates h at the points ``x`` from duels of f, answered at once."""
     duels = estimate(manifold, rng, x, radius, batch)
-    ahead, behind = next(duels)
-    try:
-        duels.send(np.sign(f(ahead) - f(behind)))
-    except StopIteration as done:
-        return done.value
-    raise AssertionError("the estimator asks once")
+    answers = None
+    while True:
+        try:
+            ahead, behind = duels.send(answers)
+        except StopIteration as done:
+            return done.value
+        answers = np.sign(f(ahead) - f(behind))
 
 
 def mean_direction(manifold: Manifold, draws: int, rng: np.random.Generator) -> dict[str, Any]:
@@ -255,10 +257,8 @@ def _bias_table(outcomes: Sequence[Outcome]) -> Table:
                 for b, reach in zip(r["bias"], r["reach"], strict=True)
             ]
             worst = int(np.argmax(shares))
-            rows.append(
-                [str(d), bound, f"{shares[worst]:.3f}", f"{r['reach'][worst]:g}",
-                 "yes" if shares[worst] <= 1.02 else "no"]
-            )  # fmt: skip
+            share, holds = shares[worst], "yes" if shares[worst] <= 1.02 else "no"
+            rows.append([str(d), bound, f"{share:.3f}", f"{r['reach'][worst]:g}", holds])
     return Table(
         ["d", "bound", "largest bias / 2γ", "at Lν/|g|", "holds"],
         rows,
@@ -272,16 +272,12 @@ def _cosine_sums(T: int) -> list[str]:
     steps = (1 + np.cos(np.arange(T) * math.pi / T)) / 2
     total, squares = float(steps.sum()), float((steps**2).sum())
     formula = (3 * T + 4) / 8
-    holds = math.isclose(squares, formula, rel_tol=1e-9)
-    return [
-        f"{T:,}", f"{total:.4g}", f"{(T + 1) / 2:.4g}", f"{T / 2:.4g}", f"{squares:.5g}",
-        f"{formula:.5g}", "yes" if holds else "no",
-    ]  # fmt: skip
+    sums = [f"{total:.4g}", f"{(T + 1) / 2:.4g}", f"{T / 2:.4g}"]
+    holds = "yes" if math.isclose(squares, formula, rel_tol=1e-9) else "no"
+    return [f"{T:,}", *sums, f"{squares:.5g}", f"{formula:.5g}", holds]
 
 
 def _figure(found: dict[str, list[Outcome]]) -> Any:
-    from ...plotting import COLOURS, panels
-
     with panels(1, 3, height=3.9) as (figure, axes):
         left, middle, right = axes[0]
         d = np.unique(np.geomspace(1, 120, 40).round().astype(int))
@@ -290,10 +286,8 @@ def _figure(found: dict[str, list[Outcome]]) -> Any:
         )
         left.axhline(theory.WORST_CONSTANT, color=COLOURS[0], ls="--", label="paper's bound")
         records = [o.record for o in found["3.2"]]
-        left.errorbar(
-            [r["dimension"] for r in records], [r["constant"] for r in records],
-            [2 * r["error"] for r in records], fmt="o", ms=4.5, color=COLOURS[2], label="measured",
-        )  # fmt: skip
+        points = np.array([[r["dimension"], r["constant"], 2 * r["error"]] for r in records])
+        left.errorbar(*points.T, fmt="o", ms=4.5, color=COLOURS[2], label="measured")
         left.set(xscale="log", ylim=(0.3, 1.05), xlabel="dimension d", title="Ĉ(d), Lemma 3.2")
         left.legend()
         for colour, o in zip(COLOURS, found["3.1"], strict=False):

@@ -1,7 +1,7 @@
 """Table 1 of the paper by measurement: duels against 1/ε and against d.
 
 Every run takes the theorem's own step, radius and batch for its ε and d, on a function for which
-the theorem's assumptions hold, and stops when the accuracy that the theorem is about is reached.
+the theorem's assumptions hold. It stops when it has the accuracy that the theorem states.
 """
 
 from __future__ import annotations
@@ -22,10 +22,11 @@ from ...manifolds import Euclidean, Sphere
 from ...manifolds.base import Manifold
 from ...optimize import Progress, minimize
 from ...oracles.objective import from_objective
+from ...plotting import COLOURS, panels
 from ..experiment import Experiment, Outcome, Plan, Task
 from ..report import Figure, Section, Table, number
 
-__all__ = ["RATES", "Fit", "fit"]
+__all__ = ["RATES", "exponent"]
 
 COPIES = 16
 VALLEY = 4.0  # f starts at VALLEY/2 times ε on the valley's floor
@@ -126,9 +127,16 @@ def strongly_convex(d: int, eps: float, seed: int) -> tuple[np.ndarray, int]:
     """Minimise |x|²/2 in a ball, phase by phase."""
     f = partial(_quadratic, np.ones(d), np.zeros(d))
     rule = theory.strongly_convex(
-        d=d, L=1.0, alpha=1.0, D=1.0, eps=eps, kappa=0.0, diameter=4.0,
-        rule="tight", phases="direct",
-    )  # fmt: skip
+        d=d,
+        L=1.0,
+        alpha=1.0,
+        D=1.0,
+        eps=eps,
+        kappa=0.0,
+        diameter=4.0,
+        rule="tight",
+        phases="direct",
+    )
     duels = _duels(
         Euclidean(d),
         f,
@@ -173,67 +181,77 @@ def _axis(d: int) -> np.ndarray:
 
 
 @dataclass(frozen=True)
-class Study:
-    """One row of Table 1: its run, where it is measured, and the exponents that it states."""
+class Sweep:
+    """One row of Table 1: its run, where it is measured, and the exponents that it states.
+
+    Attributes
+    ----------
+    label, theorem : str
+        In the table.
+    run : callable
+        ``run(d, eps, seed)`` gives the duels of each copy, and those that the theorem allows.
+    accuracies, dimension
+        Accuracies ε at one dimension; quick runs leave out the last two, which take longest.
+    dimensions, accuracy
+        Dimensions at one ε; quick runs leave out the last two.
+    in_eps : float
+        Stated exponent of 1/ε; 0 stands for log(1/ε).
+    """
 
     label: str
     theorem: str
     run: Callable[[int, float, int], tuple[np.ndarray, int]]
-    accuracies: tuple[float, ...]  # quick runs leave out the last two, which take longest
-    dimension: int  # while ε varies
-    dimensions: tuple[int, ...]
-    accuracy: float  # while d varies
-    in_eps: float  # stated exponent of 1/ε; 0 stands for log(1/ε)
+    accuracies: tuple[float, ...]
+    accuracy: float
+    in_eps: float
+    dimension: int = 4
+    dimensions: tuple[int, ...] = (4, 8, 16, 32, 64)
 
 
-STUDIES = {
-    "nonconvex": Study(
-        "RDNGD, nonconvex", "3.6", nonconvex,
-        (0.16, 0.08, 0.04, 0.02, 0.01), 4, (4, 8, 16, 32, 64), 0.1, 2.0,
+SWEEPS = {
+    "nonconvex": Sweep(
+        "RDNGD, nonconvex",
+        "3.6",
+        nonconvex,
+        accuracies=(0.16, 0.08, 0.04, 0.02, 0.01),
+        accuracy=0.1,
+        in_eps=2.0,
     ),
-    "bowl": Study(
-        "RDNGD, convex (bowl)", "3.7", bowl,
-        (3e-2, 1e-2, 3e-3, 1e-3, 3e-4, 1e-4), 4, (4, 8, 16, 32, 64), 1e-2, 1.0,
+    "bowl": Sweep(
+        "RDNGD, convex (bowl)",
+        "3.7",
+        bowl,
+        accuracies=(3e-2, 1e-2, 3e-3, 1e-3, 3e-4, 1e-4),
+        accuracy=1e-2,
+        in_eps=1.0,
     ),
-    "valley": Study(
-        "RDNGD, convex (valley)", "3.7", valley,
-        (3e-3, 1e-3, 3e-4, 1e-4, 3e-5, 1e-5), 4, (4, 8, 16, 32, 64), 1e-3, 1.0,
+    "valley": Sweep(
+        "RDNGD, convex (valley)",
+        "3.7",
+        valley,
+        accuracies=(3e-3, 1e-3, 3e-4, 1e-4, 3e-5, 1e-5),
+        accuracy=1e-3,
+        in_eps=1.0,
     ),
-    "strongly convex": Study(
-        "RRDNGD", "3.10", strongly_convex,
-        (1e-5, 1e-6, 1e-7, 1e-8, 1e-10, 1e-12), 4, (4, 8, 16, 32, 64), 1e-7, 0.0,
+    "strongly convex": Sweep(
+        "RRDNGD",
+        "3.10",
+        strongly_convex,
+        accuracies=(1e-5, 1e-6, 1e-7, 1e-8, 1e-10, 1e-12),
+        accuracy=1e-7,
+        in_eps=0.0,
     ),
-    "frank-wolfe": Study(
-        "RDFW", "4.1", frank_wolfe,
-        (1e-2, 3e-3, 1e-3, 3e-4, 1e-4), 2, (2, 4, 8, 16, 32), 1e-3, 2.0,
+    "frank-wolfe": Sweep(
+        "RDFW",
+        "4.1",
+        frank_wolfe,
+        accuracies=(1e-2, 3e-3, 1e-3, 3e-4, 1e-4),
+        accuracy=1e-3,
+        in_eps=2.0,
+        dimension=2,
+        dimensions=(2, 4, 8, 16, 32),
     ),
-}  # fmt: skip
-
-
-@dataclass(frozen=True)
-class Fit:
-    """A straight line by least squares: slope, its standard error, and value at x = 0."""
-
-    slope: float
-    error: float
-    offset: float
-
-
-def fit(x: np.ndarray, y: np.ndarray) -> Fit:
-    """Fit y = offset + slope x.
-
-    Examples
-    --------
-    >>> line = fit(np.array([0.0, 1.0, 2.0]), np.array([1.0, 3.0, 5.0]))
-    >>> round(line.slope, 12), round(line.offset, 12), round(line.error, 9)
-    (2.0, 1.0, 0.0)
-    """
-    centred = x - x.mean()
-    spread = float(centred @ centred)
-    slope = float(centred @ y) / spread
-    rest = y - y.mean() - slope * centred
-    error = math.sqrt(float(rest @ rest) / max(1, len(x) - 2) / spread)
-    return Fit(slope, error, float(y.mean() - slope * x.mean()))
+}
 
 
 class Rates(Experiment):
@@ -243,7 +261,7 @@ class Rates(Experiment):
 
     def tasks(self, plan: Plan) -> list[Task]:
         points = []
-        for name, s in STUDIES.items():
+        for name, s in SWEEPS.items():
             accuracies = s.accuracies[:-2] if plan.quick else s.accuracies
             dimensions = s.dimensions[:-2] if plan.quick else s.dimensions
             points += [("eps", name, s.dimension, eps) for eps in accuracies]
@@ -260,7 +278,7 @@ class Rates(Experiment):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", RadiusWarning)
             warnings.simplefilter("ignore", TiesWarning)
-            duels, allowed = STUDIES[settings["study"]].run(
+            duels, allowed = SWEEPS[settings["study"]].run(
                 settings["d"], settings["eps"], settings["seed"]
             )
         # What never got there within the theorem's duels is counted with those.
@@ -271,29 +289,33 @@ class Rates(Experiment):
     def section(self, plan: Plan, outcomes: Sequence[Outcome]) -> Section:
         series = _series(outcomes)
         rows, numbers = [], []
-        for name, s in STUDIES.items():
+        for name, s in SWEEPS.items():
             if (name, "eps") not in series or (name, "d") not in series:
                 continue
             by_eps, by_d = series[name, "eps"], series[name, "d"]
             shares = [r["allowed"] / float(np.median(r["duels"])) for _, r in by_d]
             share = f"{number(shares[0])} … {number(shares[-1])}"
             missed = sum(r["missed"] for _, r in by_eps + by_d)
-            in_d = _log_fit(by_d)
+            in_d = exponent(by_d)
             if s.in_eps == 0:
                 line = _decades(by_eps)
-                measured = f"{line.slope:,.0f} ± {line.error:,.0f} duels a digit"
+                measured = f"{line.slope:,.0f} ± {line.stderr:,.0f} duels a digit"
                 stated = "log(1/ε)"
             else:
-                line = _log_fit(by_eps)
+                line = exponent(by_eps)
                 measured, stated = _plus_minus(line), f"{s.in_eps:g}"
-            rows.append(
-                [s.label, s.theorem, stated, measured, "1", _plus_minus(in_d), share,
-                 str(missed)]
-            )  # fmt: skip
+            exponents = [stated, measured, "1", _plus_minus(in_d)]
+            rows.append([s.label, s.theorem, *exponents, share, str(missed)])
             numbers.append(
-                {"study": name, "eps slope": line.slope, "eps error": line.error,
-                 "d slope": in_d.slope, "d error": in_d.error, "theorem over measured": shares}
-            )  # fmt: skip
+                {
+                    "study": name,
+                    "eps slope": float(line.slope),
+                    "eps error": float(line.stderr),
+                    "d slope": float(in_d.slope),
+                    "d error": float(in_d.stderr),
+                    "theorem over measured": shares,
+                }
+            )
         head = ["algorithm", "theorem", "1/ε, stated", "1/ε, measured", "d, stated"]
         table = Table(
             [*head, "d, measured", "bound / measured", "missed"],
@@ -320,20 +342,23 @@ class Rates(Experiment):
                 "Each run takes the step, radius and batch that the theorem prescribes for its ε "
                 "and d (`geoduel.theory`), and stops when it has the accuracy: the mean gradient "
                 "norm over the iterates for Theorem 3.6, the gap f − f* elsewhere.",
-                Figure(self.name, _figure(series), "Duels until the accuracy, medians and "
-                       "quartiles; dashed: the fitted lines."),
+                Figure(
+                    self.name,
+                    _figure(series),
+                    "Duels until the accuracy, medians and quartiles; dashed: the fitted lines.",
+                ),
                 table,
                 explanation,
             ],
             rows=numbers,
-        )  # fmt: skip
+        )
 
 
 Points = list[tuple[float, dict[str, Any]]]
 
 
 def _series(outcomes: Sequence[Outcome]) -> dict[tuple[str, str], Points]:
-    """Records by study and by what varies, in order."""
+    """Records by sweep and by what varies, in order."""
     series: dict[tuple[str, str], Points] = {}
     for o in outcomes:
         s = o.task.settings
@@ -341,34 +366,37 @@ def _series(outcomes: Sequence[Outcome]) -> dict[tuple[str, str], Points]:
     return {k: sorted(v, key=lambda p: p[0]) for k, v in series.items()}
 
 
+def exponent(points: Points) -> Any:
+    """The straight line of log duels against log 1/ε, or log d: whichever way the duels grow."""
+    x, duels = _flat(points)
+    return _line(np.log(x if x[0] >= 1 else 1 / x), np.log(duels))
+
+
+def _decades(points: Points) -> Any:
+    """The straight line of the duels against -log₁₀ ε."""
+    x, duels = _flat(points)
+    return _line(-np.log10(x), duels)
+
+
+def _line(x: np.ndarray, y: np.ndarray) -> Any:
+    from scipy.stats import linregress  # slow to load, and other commands do without
+
+    return linregress(x, y)
+
+
 def _flat(points: Points) -> tuple[np.ndarray, np.ndarray]:
     x = np.concatenate([[value] * len(r["duels"]) for value, r in points])
     return np.asarray(x, dtype=float), np.concatenate([r["duels"] for _, r in points])
 
 
-def _log_fit(points: Points) -> Fit:
-    """Exponent of the duels in 1/ε, or in d: whichever way they grow."""
-    x, duels = _flat(points)
-    line = fit(np.log(x), np.log(duels))
-    return line if x[0] >= 1 else Fit(-line.slope, line.error, line.offset)
-
-
-def _decades(points: Points) -> Fit:
-    """Duels for a tenth of ε."""
-    x, duels = _flat(points)
-    return fit(-np.log10(x), duels)
-
-
-def _plus_minus(line: Fit) -> str:
-    return f"{line.slope:.2f} ± {line.error:.2f}"
+def _plus_minus(line: Any) -> str:
+    return f"{line.slope:.2f} ± {line.stderr:.2f}"
 
 
 def _figure(series: dict[tuple[str, str], Points]) -> Any:
-    from ...plotting import COLOURS, panels
-
     with panels(1, 3, height=3.9) as (figure, axes):
         left, middle, right = axes[0]
-        for colour, (name, s) in zip(COLOURS, STUDIES.items(), strict=False):
+        for colour, (name, s) in zip(COLOURS, SWEEPS.items(), strict=False):
             for axis, points in (
                 (left, series.get((name, "eps"))),
                 (right, series.get((name, "d"))),
@@ -383,11 +411,11 @@ def _figure(series: dict[tuple[str, str], Points]) -> Any:
                 )
                 bars = [mid - low, high - mid]
                 axis.errorbar(x, mid, bars, fmt="o", ms=4, color=colour, label=s.label, lw=1.2)
-                line = _decades(points) if logarithmic else _log_fit(points)
+                line = _decades(points) if logarithmic else exponent(points)
                 grown = (
-                    line.offset + line.slope * np.log10(x)
+                    line.intercept + line.slope * np.log10(x)
                     if logarithmic
-                    else np.exp(line.offset + line.slope * np.log(x))
+                    else np.exp(line.intercept + line.slope * np.log(x))
                 )
                 axis.plot(x, grown, "--", color=colour, lw=1.1)
         left.set(xscale="log", yscale="log", xlabel="1/ε", ylabel="duels", title="accuracy")

@@ -2,6 +2,7 @@
 
 from .base import Log, Storage
 from .memory import MemoryStorage
-from .place import DeferredStorage, as_storage, deferred
+from .place import as_storage
+from .sql import SQLStorage
 
-__all__ = ["DeferredStorage", "Log", "MemoryStorage", "Storage", "as_storage", "deferred"]
+__all__ = ["Log", "MemoryStorage", "SQLStorage", "Storage", "as_storage"]

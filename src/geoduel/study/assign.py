@@ -1,0 +1,154 @@
+"""Who gets which question: one held already, one whose time is over, a repeat, or a new one."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterator
+from itertools import islice
+from typing import Any
+
+import numpy as np
+
+from ..errors import NothingToAskError, StudyFinishedError
+from . import holders
+from .log import Book, Entry, Event
+from .players import Player
+
+__all__ = ["Assigner"]
+
+APART = 5  # duels between a question and its repeat, at least
+LATE = 60.0  # seconds after which an open question does not hold others back
+
+
+class Assigner:
+    """Chooses questions for raters, from the log and from what the method proposes.
+
+    Parameters
+    ----------
+    name : str
+        Name of the study, for messages.
+    settings : dict
+        Of the study: ``budget``, ``lease``, ``repeats`` and ``seed``.
+    book : Book
+        What the log says.
+    player : Player
+        The method, after the answers in the book.
+    """
+
+    def __init__(self, name: str, settings: dict[str, Any], book: Book, player: Player) -> None:
+        self.name, self.settings, self.book, self.player = name, settings, book, player
+
+    def choose(self, n: int, rater: str | None) -> tuple[list[int], list[Event]]:
+        """Up to n questions for a rater: ids of those the rater holds, and events that give more.
+
+        Raises
+        ------
+        NothingToAskError, StudyFinishedError
+            If there is none.
+        """
+        book, now = self.book, time.time()
+        me = rater or holders.me()
+        # By id: those that were opened again by an undo come first.
+        mine = [e for _, e in sorted(book.open.items()) if (e.rater or e.holder) == me]
+        held = [e.id for e in mine if rater and not self._is_free(e, now)][:n]
+        free = (e for e in book.open.values() if self._is_free(e, now))
+        events: list[Event] = [
+            {"kind": "lease", "duel": entry.id} for entry in islice(free, n - len(held))
+        ]
+        if len(held) + len(events) < n:
+            most = self._room(mine, now) if n > 1 else math.inf
+            new = self._new(rater, book.number + len(events) + 1, most)
+            events += islice(new, n - len(held) - len(events))
+        if not held and not events and not (held := [e.id for e in mine][:n]):
+            raise self._nothing(now)
+        who = {"rater": rater} if rater else {"holder": me}
+        return held, [event | who for event in events]
+
+    def finished(self) -> str | None:
+        """Why the study asks no more; None if it does."""
+        budget = self.settings["budget"]
+        if budget is not None and self.book.answered >= budget:
+            return "budget"
+        return self.player.stop
+
+    # -- new questions ---------------------------------------------------------------------------
+
+    def _new(self, rater: str | None, number: int, most: float) -> Iterator[Event]:
+        """Events of new questions, the first of them that number: a repeat if due, then others."""
+        book, budget = self.book, self.settings["budget"]
+        left = math.inf if budget is None else budget - book.answered - len(book.open)
+        if left <= 0 or self.finished() is not None:
+            return
+        duel = len(book.entries)
+        if (again := self._repeat(rater)) is not None:
+            flipped = {"a": "b", "b": "a", None: "a"}[again.left]
+            yield _question(duel, again.a, again.b, "repeat", flipped, of=again.id)
+            duel, number, left = duel + 1, number + 1, left - 1
+        if (left := min(left, most)) <= 0:
+            return
+        for question in self.player.questions(book, number, rater):
+            side = np.random.default_rng([self.settings["seed"], number, 1]).random() < 0.5
+            at = {} if question.at is None else {"at": list(question.at)}
+            pair = question.a.tolist(), question.b.tolist()
+            yield _question(duel, *pair, question.role, "a" if side else "b", **at)
+            duel, number, left = duel + 1, number + 1, left - 1
+            if left <= 0:
+                return
+
+    def _repeat(self, rater: str | None) -> Entry | None:
+        """A duel to ask this rater again, if one is due."""
+        book, share = self.book, self.settings["repeats"]
+        tally = book.raters.get(rater or "")
+        if not share or tally is None:
+            return None
+        waiting = sum(e.role == "repeat" and e.rater == rater for e in book.open.values())
+        if (tally.repeats + waiting) >= share * (tally.answers + tally.skips):
+            return None
+        taken = {e.of for e in book.entries if e.of is not None and e.rater == rater}
+        choice = [
+            e
+            for e in book.entries[:-APART]
+            if e.answer in ("a", "b") and e.rater == rater and e.of is None and e.left
+        ]
+        choice = [e for e in choice if e.id not in taken]
+        if not choice:
+            return None
+        rng = np.random.default_rng([self.settings["seed"], len(book.entries), 2])
+        return choice[rng.integers(len(choice))]
+
+    def _room(self, mine: list[Entry], now: float) -> float:
+        """How many new questions are useful for someone who wants several, given those out.
+
+        A rater who holds none gets one in any case: raters are not kept waiting for each other.
+        """
+        most = self.player.open_at_once
+        if most is None:
+            return math.inf
+        out = sum(now - entry.held_since < LATE for entry in self.book.open.values())
+        return max(most - out, 0 if mine else 1)
+
+    # -- questions that are out ------------------------------------------------------------------
+
+    def _is_free(self, entry: Entry, now: float) -> bool:
+        """Whether an open question may go to someone else: its time is over, or its process."""
+        return now - entry.held_since > self.settings["lease"] or holders.is_dead(entry.holder)
+
+    def _nothing(self, now: float) -> Exception:
+        """The error that says why there is no question."""
+        if (reason := self.finished()) is not None:
+            return StudyFinishedError(
+                f"study {self.name!r} asks no more: {reason}; recommend() is the result", reason
+            )
+        since = [e.held_since for e in self.book.open.values()]
+        wait = max(0.0, min(since, default=now) + self.settings["lease"] - now)
+        return NothingToAskError(
+            f"study {self.name!r}: all {len(since)} open questions are out, and nothing can be "
+            f"asked before one is answered; the first may be asked again in {wait:.0f} s",
+            wait,
+        )
+
+
+def _question(duel: int, a: Any, b: Any, role: str, left: str, **more: Any) -> Event:
+    """The event of a new question; points as in the log."""
+    return {"kind": "question", "duel": duel, "a": a, "b": b, "role": role, "left": left, **more}

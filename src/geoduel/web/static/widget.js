@@ -1,0 +1,25 @@
+// The duel in a notebook: follows duel.js in one module, and talks to the study by messages.
+export default {
+  render({ model, el }) {
+    const waiting = new Map();
+    const pictures = new Map();
+    let count = 0;
+    model.on("msg:custom", ({ to, reply, error, status, pictures: more }) => {
+      for (const [name, data] of Object.entries(more ?? {})) pictures.set(name, data);
+      const promise = waiting.get(to);
+      waiting.delete(to);
+      if (error) promise?.reject(Object.assign(new Error(error), { status }));
+      else promise?.resolve(reply);
+    });
+    const send = (action, body) => new Promise((resolve, reject) => {
+      waiting.set(++count, { resolve, reject });
+      model.send({ number: count, action, body });
+    });
+    const root = document.createElement("div");
+    root.tabIndex = -1; // the notebook has keys of its own: ours work where one has clicked
+    el.classList.add("geoduel");
+    el.append(root);
+    return mount(root, { send, url: (path) => pictures.get(path) ?? path },
+      { keys: root, solo: true, question: model.get("question") });
+  },
+};

@@ -1,0 +1,163 @@
+"""The attack: what it finds, what it counts, and that it never sees more than it says."""
+
+from __future__ import annotations
+
+import pytest
+
+torch = pytest.importorskip("torch", reason="needs the extra attack")
+
+from geoduel.attack import attack  # noqa: E402
+
+DUELLING = ("auto", "averaging", "evolution", "rdngd")
+
+
+def lengths(result, images):
+    return (result.images - images).double().flatten(1).norm(dim=1)
+
+
+@pytest.mark.parametrize("method", [*DUELLING, "zo-rgd", "rgd", "pgd"])
+def test_every_method_crosses_a_plane(method, linear, grey):
+    model, x = linear(), grey()
+    result = attack(
+        model,
+        x,
+        torch.zeros(3, dtype=torch.int64),
+        radius=0.4,
+        method=method,
+        budget=3000,
+        rng=0,
+        directions="all",
+    )
+    assert result.success.all()
+    assert result.stop_reason == "done"
+    assert (model(result.images).argmax(1) == 1).all()
+    torch.testing.assert_close(lengths(result, x), torch.full((3,), 0.4).double())
+    assert (result.comparisons > 0).all() == (result.sees == "comparisons")
+    assert model.seen - 3 == int(result.forward_passes.sum())
+
+
+@pytest.mark.parametrize("method", DUELLING)
+def test_nothing_is_claimed_where_the_plane_is_out_of_reach(method, linear, grey):
+    x = grey()
+    result = attack(linear(), x, radius=0.19, method=method, budget=60, rng=0)
+    assert not result.success.any()
+    assert result.stop_reason == "budget"
+    assert (result.comparisons <= 60).all()
+    torch.testing.assert_close(lengths(result, x), torch.full((3,), 0.19).double())
+
+
+def test_the_best_image_comes_back_when_the_budget_ends(linear, grey):
+    model, x = linear(), grey()
+    result = attack(model, x, radius=0.19, budget=300, rng=0, directions="all")
+    gained = (result.images - x).flatten(1) @ model.w.detach()
+    assert (gained > 0.8 * 0.19).all()  # close to the best direction, though it cannot reach
+
+
+@pytest.mark.parametrize("oracle", ["loss", "margin"])
+def test_seeds_repeat_and_comparisons_ignore_the_scale(oracle, linear, grey):
+    x = grey()
+    runs = [attack(linear(), x, radius=0.4, budget=40, rng=s, oracle=oracle) for s in (0, 0, 1)]
+    assert torch.equal(runs[0].images, runs[1].images)
+    assert not torch.equal(runs[0].images, runs[2].images)
+    if oracle == "margin":
+        model = linear()
+
+        def louder(z):
+            return 100 * model(z)
+
+        again = attack(louder, x, radius=0.4, budget=40, rng=0)
+        assert torch.equal(runs[0].images, again.images)
+
+
+def test_misclassified_images_return_at_once(linear, grey):
+    model, x = linear(), grey()
+    result = attack(
+        model, x, torch.tensor([0, 1, 0]), radius=0.4, budget=300, rng=0, directions="all"
+    )
+    assert result.success.all()
+    assert torch.equal(result.images[1], x[1])
+    assert result.comparisons[1] == 0
+    assert result.forward_passes[1] == 1
+    everything = attack(model, x, torch.ones(3, dtype=torch.int64), budget=300)
+    assert everything.stop_reason == "done"
+    assert everything.iterations == 0
+
+
+def test_finished_images_are_dropped(linear):
+    """Images at different distances from the plane: the near ones cost the network nothing more."""
+    model = linear(offset=0.0)
+    w = model.w.detach().reshape(3, 6, 6)
+    x = torch.stack([0.5 - d * w for d in (0.01, 0.3)])
+    result = attack(model, x, radius=0.32, budget=900, rng=0, directions="all")
+    assert result.comparisons[0] < 20
+    assert result.comparisons[1] > 5 * result.comparisons[0]
+    assert result.forward_passes[0] == 2 + 2 * result.comparisons[0]
+
+
+def test_a_batch_counts_the_comparison_that_fooled(linear, grey):
+    result = attack(linear(), grey(40), radius=0.4, method="rdngd", budget=400, rng=0)
+    assert len(set((result.comparisons % 10).tolist())) > 3
+    assert int(result.forward_passes.max()) <= 2 + 2 * 400
+
+
+def test_targets(grey):
+    class Quadrants(torch.nn.Module):
+        def forward(self, z):
+            left, right = z[..., :3].mean((1, 2, 3)), z[..., 3:].mean((1, 2, 3))
+            return torch.stack([0.52 + 0 * left, left, right], 1)
+
+    x = grey(2)
+    aimed = attack(
+        Quadrants(),
+        x,
+        targeted=torch.tensor([1, 2]),
+        radius=0.5,
+        budget=500,
+        rng=0,
+        directions="all",
+    )
+    assert aimed.success.all()
+    assert Quadrants()(aimed.images).argmax(1).tolist() == [1, 2]
+    assert attack(Quadrants(), x, targeted=0, budget=5).iterations == 0
+
+
+def test_batches_eval_mode_and_history(linear, grey):
+    model = linear()
+    model.train()
+    calls = []
+    result = attack(
+        model,
+        grey(5),
+        torch.zeros(5, dtype=torch.int64),
+        radius=0.4,
+        budget=300,
+        batch_size=2,
+        rng=0,
+        directions="all",
+        callback=lambda p: calls.append((p.iteration, model.training, p.done)) and False,
+    )
+    assert model.training
+    assert model.largest == 2
+    assert [c[0] for c in calls] == list(range(1, result.iterations + 1))
+    assert not any(c[1] for c in calls)
+    h = result.history
+    assert h.success[0] == 0
+    assert h.success[-1] == 1 == calls[-1][2] / 5
+    assert all(a <= b for a, b in zip(h.score, h.score[1:], strict=False))
+    assert h.forward_passes[-1] == int(result.forward_passes.sum())
+    assert result.success_after(int(result.comparisons.max())) == 1
+    blocks = attack(model, grey(), radius=0.4, method="zo-rgd", budget=501 + 400, rng=0)
+    assert blocks.history.success[-1] == float(blocks.success.float().mean())
+    assert blocks.history.forward_passes[-1] == int(blocks.forward_passes.sum())
+    stopped = attack(model, grey(), radius=0.1, budget=99, callback=lambda p: p.iteration == 3)
+    assert stopped.stop_reason == "callback"
+    assert stopped.iterations == 3
+
+
+def test_double_precision_is_kept(linear, grey):
+    x = grey(dtype=torch.float64)
+    result = attack(linear(dtype=torch.float64), x, radius=0.4, budget=300, rng=0)
+    assert result.images.dtype == torch.float64
+    torch.testing.assert_close(
+        lengths(result, x), torch.full((3,), 0.4, dtype=torch.float64), rtol=1e-12, atol=0
+    )

@@ -1,0 +1,101 @@
+"""Addresses of databases: which are understood, and what is said of the others."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+import geoduel as gd
+from geoduel import errors
+from geoduel.study.storage import SQLStorage
+from geoduel.study.storage.databases import database
+
+
+def newton(url: str):
+    return gd.create_study(gd.Sphere(3), "duel-newton", storage=url, study_name="s", rng=0)
+
+
+@pytest.mark.parametrize(
+    ("bad", "error", "words"),
+    [
+        ("duels.db", errors.ArgumentError, "URL such as"),
+        ("sqlite://", errors.ArgumentError, "memory"),
+        ("sqlite:///:memory:", errors.ArgumentError, "memory"),
+        ("sqlite://data/duels.db", errors.ArgumentError, "names no file"),
+        ("sqlite:///duels.db?mode=ro", errors.ArgumentError, r"options after '\?'"),
+        ("mysql://localhost/duels", errors.ArgumentError, "sqlite or postgresql"),
+        ("nonsense://x", errors.ArgumentError, "storage"),
+        ("sqlite:////nowhere/at/all/duels.db", errors.StorageError, "unable to open"),
+    ],
+)
+def test_bad_addresses(bad, error, words):
+    with pytest.raises(error, match=words):
+        newton(bad)
+
+
+@pytest.mark.parametrize("scheme", ["sqlite", "sqlite+pysqlite"])
+def test_relative_files_stay_the_same_file(scheme, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    study = newton(f"{scheme}:///here.db")
+    (tmp_path / "sub").mkdir()
+    monkeypatch.chdir(tmp_path / "sub")
+    study.tell(study.ask(), "a")
+    assert study.storage.url == f"sqlite:///{tmp_path / 'here.db'}"
+    assert gd.load_study("s", study.storage.url).progress().answered == 1
+    assert (tmp_path / "here.db").is_file()
+
+
+@pytest.mark.parametrize("name", ["a b.db", "50 %.db", "ä#1@home.db"])
+def test_names_of_files_are_taken_as_they_are(name, tmp_path):
+    newton(f"sqlite:///{tmp_path / name}")
+    assert (tmp_path / name).is_file()
+
+
+def test_a_missing_driver_is_named(monkeypatch):
+    monkeypatch.setitem(sys.modules, "psycopg", None)
+    with pytest.raises(errors.MissingExtraError, match=r"pip install 'geoduel\[postgres\]'"):
+        newton("postgresql://ann@localhost/duels")
+
+
+def test_a_file_needs_no_extra(tmp_path):
+    """Nor does it load a library for databases, but for Python's own."""
+    code = (
+        "import sys, geoduel as gd; study = gd.create_study(gd.Sphere(3), storage=sys.argv[1]);"
+        "study.tell(study.ask(), 'a'); print(*{'sqlalchemy', 'psycopg'} & set(sys.modules))"
+    )
+    url = f"sqlite:///{tmp_path / 'duels.db'}"
+    done = subprocess.run([sys.executable, "-c", code, url], capture_output=True, text=True)
+    assert (done.stdout.strip(), done.returncode) == ("", 0), done.stderr
+
+
+def test_passwords_are_not_shown():
+    pytest.importorskip("psycopg", reason="PostgreSQL needs the package psycopg")
+    with pytest.raises(errors.StorageError) as caught:
+        SQLStorage("postgresql://ann:secret@127.0.0.1:1/duels", timeout=0.2)
+    assert "secret" not in str(caught.value)
+    assert "ann" in str(caught.value)
+    with pytest.raises(errors.ArgumentError, match="no URL of a PostgreSQL") as caught:
+        SQLStorage("postgresql://ann:secret@localhost/duels?colour=red")
+    assert "secret" not in str(caught.value)
+    found = database("postgresql+psycopg://geoduel@/postgres?host=/tmp/a:b")
+    assert found.shown == found.url == "postgresql+psycopg://geoduel@/postgres?host=/tmp/a:b"
+
+
+def test_what_may_pass():
+    """Lost connections, servers that start or stop, deadlocks; not what will fail again."""
+    psycopg = pytest.importorskip("psycopg", reason="PostgreSQL needs the package psycopg")
+    server = database("postgresql://ann@localhost/duels")
+    passing = psycopg.errors
+    for kind in (
+        psycopg.OperationalError,  # without a code: no connection
+        passing.AdminShutdown,
+        passing.CannotConnectNow,
+        passing.TooManyConnections,
+        passing.DeadlockDetected,
+        passing.SerializationFailure,
+    ):
+        assert server.is_passing(kind("lost"))
+    for kind in (passing.DiskFull, passing.UndefinedTable, passing.UniqueViolation):
+        assert not server.is_passing(kind("for good"))

@@ -1,0 +1,199 @@
+"""Studies on a PostgreSQL server of the test's own, where PostgreSQL is installed."""
+
+from __future__ import annotations
+
+import os
+import pwd
+import shutil
+import signal
+import subprocess
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import geoduel as gd
+from geoduel import errors
+from geoduel.study.storage import SQLStorage
+
+pytest.importorskip("psycopg", reason="PostgreSQL needs the package psycopg")
+
+SPHERE = gd.Sphere(3)
+
+
+def binary(name: str) -> str:
+    """Debian keeps the server's programs off the path."""
+    folders = sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=True)
+    found = shutil.which(name, path=os.pathsep.join(map(str, folders))) or shutil.which(name)
+    if found is None:
+        pytest.skip(f"PostgreSQL is not installed: no program {name}")
+    return found
+
+
+class Server:
+    """A server on a socket in a folder of its own; it refuses to run as root, so it does not."""
+
+    def __init__(self, folder: str) -> None:
+        self.folder = folder
+        self.user: dict = {}
+        if os.geteuid() == 0:
+            entry = pwd.getpwnam("nobody")
+            os.chown(folder, entry.pw_uid, entry.pw_gid)
+            self.user = {"user": entry.pw_uid, "group": entry.pw_gid, "extra_groups": []}
+        self.settings = {"cwd": folder, "env": {"PATH": os.environ["PATH"], "LC_ALL": "C"}}
+        self.run(binary("initdb"), "-D", "data", "-U", "geoduel", "--auth=trust", "--no-sync")
+
+    def run(self, *command: str) -> None:
+        done = subprocess.run(
+            command, **self.settings, **self.user, capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, done.stderr
+
+    def start(self) -> None:
+        """Start, and wait until it answers."""
+        options = ["-c", "listen_addresses=", "-c", "fsync=off", "-c", "max_connections=100"]
+        self.process = subprocess.Popen(
+            [binary("postgres"), "-D", "data", "-k", self.folder, *options],
+            **self.settings,
+            **self.user,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        for _ in range(200):
+            try:
+                SQLStorage(self.url, timeout=0.05)
+                return
+            except errors.StorageError:
+                time.sleep(0.05)
+        raise AssertionError("PostgreSQL does not start")
+
+    def stop(self, how: signal.Signals) -> None:
+        """Stop: SIGINT closes connections first, SIGQUIT does not even write to disk."""
+        self.process.send_signal(how)
+        self.process.wait(30)
+
+    @property
+    def url(self) -> str:
+        return f"postgresql+psycopg://geoduel@/postgres?host={self.folder}"
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Server]:
+    folder = tempfile.mkdtemp(prefix="pg")  # sockets have short names
+    try:
+        server = Server(folder)
+        try:
+            server.start()
+            yield server
+        finally:
+            server.stop(signal.SIGINT)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture
+def name(request) -> str:
+    return request.node.name
+
+
+@pytest.mark.parametrize("scheme", ["postgresql", "postgresql+psycopg", "postgresql+psycopg2"])
+def test_addresses(server, name, scheme):
+    """With a driver or without, it is the same database."""
+    url = server.url.replace("postgresql+psycopg", scheme)
+    newton(server, name + scheme)
+    study = gd.load_study(name + scheme, url)
+    assert study.storage.url == url
+    assert study.tell(study.ask(), "a").answer == "a"
+
+
+def newton(server: Server, name: str, **more):
+    return gd.create_study(
+        SPHERE, "duel-newton", storage=server.url, study_name=name, rng=0, **more
+    )
+
+
+def test_the_same_as_in_memory(server, name, north):
+    """Resumed after every few duels, to the last bit; undo, attributes and export included."""
+    straight, broken = gd.create_study(SPHERE, "duel-newton", rng=0), newton(server, name)
+    for step in range(30):
+        for study in (straight, broken):
+            duel = study.ask()
+            study.tell(duel, north(duel))
+        if step % 8 == 7:
+            undone = straight.undo(), broken.undo()
+            assert np.array_equal(undone[0].a, undone[1].a)
+            broken = gd.load_study(name, server.url)
+            for study, duel in zip((straight, broken), undone, strict=True):
+                study.tell(duel, "b", rater="ann")
+    assert np.array_equal(straight.recommend(), broken.recommend())
+    broken.set_user_attr("room", "2ä\u0000")
+    assert gd.load_study(name, server.url).user_attrs == {"room": "2ä\u0000"}
+    assert len(broken.export().splitlines()) == len(broken.storage.read(name, 0)) + 2
+
+
+def test_names(server, name):
+    newton(server, name)
+    assert name in gd.study_names(server.url)
+    with pytest.raises(errors.DuplicateStudyError):
+        newton(server, name)
+    assert newton(server, name, load_if_exists=True).name == name
+    gd.delete_study(name, server.url)
+    assert name not in gd.study_names(server.url)
+    with pytest.raises(errors.UnknownStudyError):
+        gd.load_study(name, server.url)
+
+
+def test_created_by_many_at_once(server, name):
+    found, failed = [], []
+
+    def create(load_if_exists):
+        try:
+            found.append(newton(server, name, load_if_exists=load_if_exists))
+        except errors.DuplicateStudyError:
+            failed.append(load_if_exists)
+
+    threads = [threading.Thread(target=create, args=(i % 2 == 0,)) for i in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(found) in (4, 5)
+    assert failed == [False] * (8 - len(found))
+
+
+def test_threads(threads, server, name):
+    """Eight connections, one study: each question once, each answer once."""
+    method = gd.RDNGD(batch=16, returns="last")
+    more = {"storage": server.url, "study_name": name, "budget": 96, "iterations": 6}
+    gd.create_study(SPHERE, method, rng=0, **more)
+    assert sorted(threads(lambda i: gd.load_study(name, server.url))) == list(range(96))
+
+
+def test_processes(processes, server):
+    processes(server.url, workers=2, answers=60)
+
+
+@pytest.mark.slow
+def test_many_processes(processes, server):
+    processes(server.url, workers=16, answers=1500)
+
+
+def test_the_server_restarts(server, name):
+    """Connections are lost, once politely and once not; the study goes on, nothing is missing."""
+    study = newton(server, name)
+    study.optimize(gd.from_objective(lambda x: -x[2]), 10)
+    duel = study.ask()
+    for how in (signal.SIGINT, signal.SIGQUIT):
+        server.stop(how)
+        starter = threading.Timer(0.3, server.start)
+        starter.start()
+        study.tell(duel, "a")  # waits for the server
+        starter.join()
+        duel = study.ask()
+    assert gd.load_study(name, server.url).progress().answered == 12
+    study.optimize(gd.from_objective(lambda x: -x[2]), 5)
+    assert study.progress().answered == 17

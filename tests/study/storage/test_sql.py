@@ -1,0 +1,344 @@
+"""Logs in a database: nothing is lost and nothing is there twice, whatever happens to writers."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import pickle
+import signal
+import sqlite3
+import subprocess
+import sys
+import threading
+
+import numpy as np
+import pytest
+
+import geoduel as gd
+from geoduel import errors
+from geoduel.study.log import Row
+from geoduel.study.storage import sql
+
+SPHERE = gd.Sphere(3)
+
+
+def newton(url, **more):
+    return gd.create_study(SPHERE, "duel-newton", storage=url, study_name="s", rng=0, **more)
+
+
+def path(url: str) -> str:
+    return url.removeprefix("sqlite:///")
+
+
+def test_two_processes_of_one_study(url):
+    """Each sees what the other wrote; a question goes out once, an answer counts once."""
+    first = newton(url)
+    second = gd.load_study("s", url)
+    a, b = first.ask(rater="ann"), second.ask(rater="bob")
+    assert (a.id, b.id) == (0, 1)
+    second.tell(a, "a")
+    with pytest.raises(errors.AlreadyAnsweredError):
+        first.tell(a, "b")
+    first.tell(b, "b")
+    assert first.duels == second.duels
+    assert np.array_equal(first.ask(rater="ann").a, second.ask(rater="ann").a)
+    assert second.undo().id == 1
+    assert first.duels[1].state == "open"
+    assert first.duels[2].state == "withdrawn"
+
+
+def test_a_crowd_of_processes(processes, url):
+    processes(url, workers=2, answers=60)
+
+
+@pytest.mark.slow
+def test_a_large_crowd_of_processes(processes, url):
+    processes(url, workers=16, answers=1500)
+
+
+def test_threads_with_connections_of_their_own(threads, url):
+    """Each thread loads the study itself, as workers of a web server do."""
+    method = gd.RDNGD(batch=16, returns="last")
+    more = {"storage": url, "study_name": "s", "budget": 64, "iterations": 4}
+    gd.create_study(SPHERE, method, rng=0, **more)
+    assert sorted(threads(lambda i: gd.load_study("s", url))) == list(range(64))
+    assert gd.load_study("s", url).progress().answered == 64
+
+
+WORKER = """
+import sys, geoduel as gd
+study = gd.load_study("s", sys.argv[1])
+while True:
+    duel = study.ask()
+    study.tell(duel, "a" if duel.a[2] > duel.b[2] else "b")
+    print(duel.id, flush=True)
+"""
+
+
+def test_killed_while_writing(url):
+    """What was told before kill -9 is there, the log is whole, and the next process goes on."""
+    newton(url)
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+    worker = subprocess.Popen(
+        [sys.executable, "-c", WORKER, url], env=environment, stdout=subprocess.PIPE, text=True
+    )
+    told = [int(worker.stdout.readline()) for _ in range(10)]
+    worker.send_signal(signal.SIGKILL)
+    told += [int(line) for line in worker.communicate()[0].split()]
+    study = gd.load_study("s", url)
+    answered = [d.id for d in study.duels if d.answer is not None]
+    assert answered[: len(told)] == told
+    assert len(answered) <= len(told) + 1  # stored, and killed before it could say so
+    study.optimize(gd.from_objective(lambda x: -x[2]), 10)  # its open question first
+    ids = [d.id for d in study.duels if d.answer is not None]
+    assert ids == list(range(len(answered) + 10))
+    straight = gd.create_study(SPHERE, "duel-newton", rng=0)
+    straight.optimize(gd.from_objective(lambda x: -x[2]), len(ids))
+    assert np.array_equal(study.recommend(), straight.recommend())
+
+
+def test_a_locked_database_is_waited_for(url):
+    """Another program holds the file for a while: the answer waits. Too long: a clear error."""
+    study = newton(sql.SQLStorage(url, timeout=0.4))
+    duel = study.ask()
+    holder = sqlite3.connect(path(url), isolation_level=None, check_same_thread=False)
+    holder.execute("BEGIN IMMEDIATE")
+    release = threading.Timer(0.2, lambda: holder.execute("ROLLBACK"))
+    release.start()
+    study.tell(duel, "a")
+    release.join()
+    duel = study.ask()
+    holder.execute("BEGIN IMMEDIATE")
+    with pytest.raises(errors.StorageError, match=r"duels\.db: database is locked"):
+        study.tell(duel, "a")
+    assert study.recommend().shape == (3,)  # reading does not wait
+    holder.execute("ROLLBACK")
+    assert study.tell(duel, "a").answer == "a"
+    assert study.progress().answered == 2
+
+
+def test_a_full_disk(url, sqlite):
+    """The error is clear, nothing is half written, and what was answered stays."""
+    newton(url).optimize(gd.from_objective(lambda x: -x[2]), 5)
+    with contextlib.closing(sqlite3.connect(path(url))) as db:
+        sqlite.pages = db.execute("PRAGMA page_count").fetchone()[0]
+    study = gd.load_study("s", url)
+    with pytest.raises(errors.StorageError, match="full"):
+        study.optimize(gd.from_objective(lambda x: -x[2]), 500)
+    answered = study.progress().answered
+    assert answered >= 5
+    again = gd.load_study("s", url)
+    assert again.duels == study.duels
+    sqlite.pages = 100_000
+    with contextlib.closing(sqlite3.connect(path(url))) as db:
+        assert db.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+    again = gd.load_study("s", url)
+    again.optimize(gd.from_objective(lambda x: -x[2]), 10)
+    assert again.progress().answered == study.progress().answered == answered + 10
+
+
+def test_a_lost_connection(url, sqlite):
+    """The transaction is tried again; what was stored before the connection went is not doubled."""
+    study = newton(url)
+    duel = study.ask()
+    lost = sqlite3.OperationalError("stored, but the answer got lost")
+    lost.sqlite_errorcode = sqlite3.SQLITE_BUSY
+    sqlite.failures.append(lost)
+    assert study.tell(duel, "a").answer == "a"
+    assert not sqlite.failures
+    assert sqlite.ran.count("BEGIN IMMEDIATE") >= 2
+    assert gd.load_study("s", url).progress().answered == 1
+    assert len(study.storage.read("s", 0)) == 2
+
+
+def test_other_errors_are_not_tried_again(url, sqlite):
+    study = newton(url)
+    duel = study.ask()
+    sqlite.failures += [sqlite3.OperationalError("disk I/O error")]
+    with pytest.raises(errors.StorageError, match=r"duels\.db: disk I/O error"):
+        study.tell(duel, "a")
+    assert study.tell(duel, "a", skip_if_finished=True).answer == "a"
+
+
+def test_an_old_schema_is_migrated(url, north):
+    """A database of each earlier version gets what it lacks, and keeps what it has."""
+    study = newton(url)
+    for _ in range(6):
+        duel = study.ask()
+        study.tell(duel, north(duel))
+    log = study.export()
+    for version in range(len(sql.MIGRATIONS)):
+        with sqlite3.connect(path(url)) as db:
+            db.execute("UPDATE geoduel_schema SET version = ?", (version,))
+            if version < 2:
+                db.execute("DROP TABLE geoduel_snapshots")
+            if version < 1:
+                db.execute("DROP TABLE geoduel_events")
+                db.execute("DROP TABLE geoduel_studies")
+        db.close()
+        storage = sql.SQLStorage(url)
+        if version >= 1:
+            assert gd.load_study("s", storage).export() == log
+        else:
+            assert storage.names() == []
+            newton(storage)
+            log = gd.load_study("s", storage).export()
+        with sqlite3.connect(path(url)) as db:
+            assert db.execute("SELECT version FROM geoduel_schema").fetchall() == [
+                (len(sql.MIGRATIONS),)
+            ]
+        db.close()
+
+
+def test_a_later_schema_is_refused(url):
+    newton(url)
+    with sqlite3.connect(path(url)) as db:
+        db.execute("UPDATE geoduel_schema SET version = 99")
+    db.close()
+    with pytest.raises(errors.StorageError, match="schema 99; this version of geoduel knows"):
+        gd.load_study("s", url)
+
+
+def test_a_restored_backup_is_noticed(url):
+    """Events that a process has seen and that are gone: nothing is written over the gap."""
+    study = newton(url)
+    study.tell(study.ask(), "a")
+    duel = study.ask()
+    with sqlite3.connect(path(url)) as db:
+        db.execute("DELETE FROM geoduel_events WHERE number = 3")
+    db.close()
+    with pytest.raises(errors.ReplayError, match=r"lost event 3.*load the study anew"):
+        study.tell(duel, "a")
+    again = gd.load_study("s", url)
+    assert np.array_equal(again.ask().a, duel.a)
+
+
+def test_an_altered_log_is_refused(url, north):
+    study = newton(url)
+    for _ in range(4):
+        duel = study.ask()
+        study.tell(duel, north(duel))
+    with sqlite3.connect(path(url)) as db:
+        db.execute(
+            'UPDATE geoduel_events SET line = replace(line, \'"answer":"a"\', \'"answer":"b"\')'
+        )
+    db.close()
+    with pytest.raises(errors.ReplayError, match=r"event \d+ does not follow event"):
+        gd.load_study("s", url)
+
+
+def test_not_a_database(tmp_path):
+    file = tmp_path / "notes.txt"
+    file.write_text("this is no database, and stays what it is " * 50)
+    with pytest.raises(errors.StorageError, match="not a database"):
+        newton(f"sqlite:///{file}")
+    assert file.read_text().startswith("this is no database")
+
+
+def test_a_study_can_be_sent_to_other_processes(url, north):
+    study = newton(url)
+    duel = study.ask()
+    other = pickle.loads(pickle.dumps(study))
+    other.tell(duel, "a")
+    assert study.duels == other.duels
+    with pytest.raises(TypeError, match="stays in its process"):
+        pickle.dumps(gd.create_study(SPHERE, "duel-newton"))
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+def test_forks_open_their_own_connections(url):
+    study = newton(url)
+    study.tell(study.ask(), "a")
+    child = os.fork()
+    if child == 0:
+        status = 1
+        try:
+            study.tell(study.ask(), "b")
+            status = 0
+        finally:
+            os._exit(status)
+    assert os.waitpid(child, 0)[1] == 0
+    assert study.progress().answered == 2
+    study.tell(study.ask(), "a")
+    assert study.progress().answered == 3
+
+
+def test_created_by_many_at_once(url):
+    """All but one find it there already; all work on the same one."""
+    found: list[gd.Study] = []
+
+    def create():
+        found.append(newton(url, load_if_exists=True))
+
+    threads = [threading.Thread(target=create) for _ in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(found) == 6
+    found[0].tell(found[1].ask(), "a")
+    assert all(study.progress().answered == 1 for study in found)
+    assert gd.study_names(url) == ["s"]
+
+
+def test_answers_are_on_the_disk(url, sqlite, monkeypatch):
+    """Questions need not be: one that a power cut takes back is asked again."""
+    monkeypatch.setattr("geoduel.study.storage.databases.DURABLE", "FULL")
+    study = newton(url)
+    sqlite.ran.clear()
+    duel = study.ask()
+    assert "PRAGMA synchronous = NORMAL" in sqlite.ran
+    assert "PRAGMA synchronous = FULL" not in sqlite.ran
+    study.tell(duel, "a")
+    assert "PRAGMA synchronous = FULL" in sqlite.ran
+
+
+def test_readers_do_not_wait_for_writers(url, sqlite):
+    newton(url)
+    with contextlib.closing(sqlite3.connect(path(url))) as db:
+        assert db.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+    assert "PRAGMA foreign_keys = ON" in sqlite.ran
+
+
+def test_one_connection_stays_open(url, sqlite):
+    study = newton(url)
+    sqlite.ran.clear()
+    study.optimize(gd.from_objective(lambda x: -x[2]), 5)
+    assert sum("journal_mode" in statement for statement in sqlite.ran) == 0
+
+
+def test_a_name_that_was_deleted_elsewhere_is_free(url):
+    here, there = sql.SQLStorage(url), sql.SQLStorage(url)
+    here.create("s", "{}", [Row(1, "{}", "0")])
+    assert len(here.read("s", 0)) == 1
+    there.create("t", "{}")
+    there.delete("s")
+    here.create("s", "{}")
+    assert here.read("s", 0) == []
+    with pytest.raises(errors.DuplicateStudyError):
+        there.create("s", "{}")
+
+
+def test_the_last_snapshot_is_kept(url):
+    storage = sql.SQLStorage(url)
+    storage.create("s", "{}")
+    assert storage.load_snapshot("s") is None
+    for number, text in ((3, "three"), (2, "two"), (3, "three again")):
+        storage.save_snapshot("s", number, text)
+    assert storage.load_snapshot("s") == "three again"
+
+
+def test_nothing_of_a_failed_transaction_is_stored(url):
+    storage = sql.SQLStorage(url)
+    storage.create("s", "{}")
+
+    def act(log):
+        log.append([Row(1, "{}", "0")])
+        assert log.read(0) == [Row(1, "{}", "0")]
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        storage.write("s", act)
+    assert storage.read("s", 0) == []
+    with pytest.raises(errors.UnknownStudyError):
+        storage.write("t", act)

@@ -1,0 +1,161 @@
+"""Who gets which question: one held already, one whose time is over, a repeat, or a new one."""
+
+from __future__ import annotations
+
+import threading
+import time
+
+import numpy as np
+import pytest
+
+import geoduel as gd
+from geoduel import errors
+from geoduel.study import holders
+
+SPHERE = gd.Sphere(3)
+
+
+def newton(**more):
+    return gd.create_study(SPHERE, "duel-newton", rng=0, **more)
+
+
+def test_a_named_rater_gets_her_question_again():
+    """A page that is loaded again shows the same duel; others get other ones."""
+    study = newton()
+    first = study.ask(rater="ann")
+    assert study.ask(rater="ann") == first
+    assert study.ask(rater="bob").id != first.id
+    study.tell(1, "a")
+    study.tell(first, "a")
+    both = study.ask(2, rater="ann")
+    assert [d.id for d in both] == [2]  # the line search asks one by one
+    assert study.ask(2, rater="ann") == both
+    assert study.ask(rater="ann") == both[0]
+
+
+def test_batches_go_out_in_parts():
+    """A block of DuelNewton is d duels: each goes out once, and the next block waits for them."""
+    study = newton()
+    duels = study.ask(10)
+    assert len(duels) == 2
+    answer = threading.Thread(target=lambda: [study.tell(d, "a") for d in duels])
+    caught = []
+
+    def other():
+        with pytest.raises(errors.NothingToAskError) as caught_here:
+            study.ask()
+        caught.append(caught_here.value)
+
+    thread = threading.Thread(target=other)
+    thread.start()
+    thread.join()
+    assert 590 < caught[0].retry_after <= 600.01  # times are stored in milliseconds
+    assert study.ask() == duels[0]  # who has them gets them again, where there is nothing else
+    answer.start()
+    answer.join()
+    assert study.ask().id == 2
+
+
+def test_a_lease_ends():
+    study = newton(lease=0.05)
+    first = study.ask(rater="ann")
+    study.ask(rater="bob")
+    with pytest.raises(errors.NothingToAskError):
+        study.ask(rater="cyd")
+    time.sleep(0.06)
+    again = study.ask(rater="cyd")
+    assert (again.id, again.rater) == (first.id, "cyd")
+    assert np.array_equal(again.a, first.a)
+    assert study.tell(first, "a").rater == "cyd"  # unless tell says who it was
+    assert len(study.duels) == 2
+
+
+def test_no_more_questions_than_are_useful_at_once(monkeypatch):
+    """Three on a sphere of two dimensions, but no rater has to wait for another."""
+    study = gd.create_study(SPHERE, "ideal-point", rng=0)
+    store = study.ask(8, rater="ann")
+    assert len(store) == 3
+    assert study.ask(8, rater="ann") == store  # no more for her
+    assert len(study.ask(8, rater="bob")) == 1
+    assert study.ask(rater="cyd").id == 4
+    for duel in store[:2]:
+        study.tell(duel, "a")
+    assert study.ask(8, rater="ann") == store[2:]  # three are out
+    monkeypatch.setattr(time, "time", lambda now=time.time: now() + 61)  # they are late
+    assert len(study.ask(8, rater="fay")) == 3
+    patient = gd.create_study(SPHERE, gd.IdealPoint(parallel=8), rng=0)
+    assert len(patient.ask(100)) == 8
+
+
+def test_questions_of_a_process_that_ended_are_free(monkeypatch):
+    """No waiting for the lease where it is certain that nobody will answer."""
+    study = newton()
+    host = holders.me().partition(":")[0]
+    monkeypatch.setattr(holders, "me", lambda: f"{host}:{2**22 + 1}:1")  # above all pids
+    lost = study.ask(2)
+    monkeypatch.undo()
+    assert [d.id for d in study.ask(2)] == [d.id for d in lost]
+
+
+def test_votes_are_a_majority(north):
+    """Three raters a question; one always errs, and the run is that of the other two."""
+    voted = gd.create_study(SPHERE, "rdngd", rng=0, budget=300, votes=3)
+    plain = gd.create_study(SPHERE, "rdngd", rng=0, budget=100)
+    flip = {"a": "b", "b": "a", "tie": "tie"}
+    for _ in range(20):
+        duel = plain.ask()
+        right = "a" if duel.a[2] > duel.b[2] else "b"
+        plain.tell(duel, right)
+        for rater in ("ann", "eve", "bob"):
+            try:
+                vote = voted.ask(rater=rater)
+            except errors.NothingToAskError:
+                break
+            assert np.array_equal(vote.a, duel.a)
+            voted.tell(vote, flip[right] if rater == "eve" else right)
+    assert np.array_equal(voted.recommend(), plain.recommend())
+    assert {d.role for d in voted.duels} == {"question", "vote"}
+    assert voted.progress().answered == 60
+    agreeing = gd.create_study(SPHERE, "rdngd", rng=0, budget=300, votes=3)
+    for rater in ("ann", "bob"):
+        agreeing.tell(agreeing.ask(rater=rater), "a")
+    third = agreeing.ask(rater="cyd")
+    assert (third.id, third.role) == (2, "question")  # two of three have decided
+
+
+def test_repeats_measure_consistency(nudge):
+    """One duel in five is asked again, sides flipped: a rater who says "left" contradicts it."""
+    study = gd.create_study(SPHERE, nudge(), rng=0, repeats=0.2)
+    for _ in range(60):
+        duel = study.ask(rater="ann")
+        study.tell(duel, "a" if duel.a[2] > duel.b[2] else "b")
+        duel = study.ask(rater="lefty")
+        study.tell(duel, duel.left)
+    repeats = [d for d in study.duels if d.role == "repeat"]
+    assert 18 <= len(repeats) <= 26
+    for duel in repeats:
+        first = study.duels[duel.of]
+        assert np.array_equal(duel.a, first.a)
+        assert duel.left != first.left
+        assert duel.rater == first.rater
+        assert duel.id - first.id >= 5
+    assert len({d.of for d in repeats}) == len(repeats)
+    raters = study.progress().raters
+    assert raters["ann"].consistency == 1.0
+    assert raters["lefty"].consistency == 0.0
+    assert raters["lefty"].weight < 0.5 < 2 < raters["ann"].weight
+    assert raters["ann"].answers == 60
+
+
+def test_the_budget_is_kept(nudge):
+    study = gd.create_study(SPHERE, nudge(), rng=0, budget=4)
+    first = study.ask(3)
+    assert len(study.ask(3, rater="ann")) == 1  # three are out
+    for duel in first:
+        study.tell(duel, "a")
+    study.tell(3, "skip")  # no answer: another question
+    study.tell(study.ask(), "b")
+    with pytest.raises(errors.StudyFinishedError) as caught:
+        study.ask()
+    assert caught.value.reason == "budget" == study.progress().finished
+    assert study.progress().answered == 4

@@ -1,0 +1,98 @@
+"""Studies are made, found and removed."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import geoduel as gd
+from geoduel import errors
+from geoduel.study.storage import MemoryStorage
+
+SPHERE = gd.Sphere(3)
+
+
+def newton(**more):
+    return gd.create_study(SPHERE, "duel-newton", rng=0, **more)
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"manifold": 3}, "manifold must be a Manifold"),
+        ({"method": "newton"}, "method must be one of"),
+        ({"method": "auto", "colour": 1}, "no option 'colour'"),
+        ({"method": "rdngd"}, "give budget= or iterations=: Cosine"),
+        ({"method": "rrdngd"}, "phases="),
+        ({"rng": -1}, "rng must be an int >= 0"),
+        ({"budget": 0}, "budget must be an integer >= 1"),
+        ({"lease": 0}, "lease must be > 0"),
+        ({"repeats": 1.0}, "repeats must be a share"),
+        ({"votes": 0}, "votes must be an integer >= 1"),
+        ({"votes": 3}, "votes=3 is for methods that believe"),
+        ({"x0": [0, 0, 1]}, "x0 must be a NumPy array"),
+        ({"x0": np.array([0.0, 0.0, 2.0])}, "x0 is not on"),
+        ({"x0": np.eye(3), "method": "rdngd", "budget": 9}, "x0 must be one point"),
+        ({"storage": 3}, "storage must be a URL"),
+        ({"study_name": " "}, "study_name must be a text"),
+    ],
+)
+def test_bad_settings(given, words):
+    with pytest.raises(errors.ArgumentError, match=words):
+        gd.create_study(**{"manifold": SPHERE, **given})
+
+
+def test_studies_share_a_storage():
+    storage = MemoryStorage()
+    first = newton(storage=storage, study_name="b")
+    newton(storage=storage, study_name="a")
+    assert gd.study_names(storage) == ["a", "b"]
+    first.tell(first.ask(), "a")
+    other = gd.load_study("b", storage)
+    assert other.duels == first.duels
+    with pytest.raises(errors.DuplicateStudyError, match="load_if_exists"):
+        newton(storage=storage, study_name="b")
+    again = newton(storage=storage, study_name="b", load_if_exists=True)
+    assert again.progress().answered == 1
+    with pytest.raises(errors.ArgumentError, match="manifold of study 'b'"):
+        gd.create_study(
+            gd.Sphere(4), "duel-newton", storage=storage, study_name="b", load_if_exists=True
+        )
+    with pytest.raises(errors.ArgumentError, match="method of study 'b'"):
+        gd.create_study(SPHERE, "block", storage=storage, study_name="b", load_if_exists=True)
+    gd.delete_study("b", storage)
+    with pytest.raises(errors.UnknownStudyError, match="no study 'b'"):
+        gd.load_study("b", storage)
+    with pytest.raises(errors.UnknownStudyError):
+        gd.delete_study("b", storage)
+    with pytest.raises(errors.UnknownStudyError):
+        first.ask()
+
+
+def test_auto_is_for_people():
+    names = {1: "bisection", 2: "ideal-point", 6: "ideal-point"}
+    for dim, name in names.items():
+        study = gd.create_study(gd.Euclidean(dim), rng=0)
+        assert study.method_name == name
+        assert study.settings["repeats"] > 0
+    high = gd.create_study(gd.Sphere(12), rng=0)
+    assert high.method_name not in names.values()
+
+
+@pytest.mark.parametrize("rng", [5, np.int64(5), np.random.default_rng(1)])
+def test_a_seed_gives_the_same_questions(rng):
+    first = gd.create_study(SPHERE, "rdngd", budget=9, rng=rng)
+    again = gd.create_study(SPHERE, "rdngd", budget=9, rng=first.settings["seed"])
+    assert np.array_equal(first.ask().a, again.ask().a)
+
+
+def test_nothing_is_stored_that_cannot_be_opened():
+    storage = MemoryStorage()
+    with pytest.raises(errors.ArgumentError, match="give budget= or iterations="):
+        gd.create_study(SPHERE, "rdngd", storage=storage, study_name="s")
+    assert gd.study_names(storage) == []
+
+
+def test_a_study_in_memory_cannot_be_loaded_by_name():
+    with pytest.raises(errors.ArgumentError, match="keep the Study itself"):
+        gd.load_study("s", None)

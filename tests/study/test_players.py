@@ -1,0 +1,137 @@
+"""Players: the same answers give the same state, in whatever process."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import geoduel as gd
+from geoduel import errors
+from geoduel.study.log import Book, chain, event_line
+from geoduel.study.log import Row as LogRow
+from geoduel.study.players import QuestionPlayer, StepPlayer, player
+
+SPHERE = gd.Sphere(3)
+START = np.array([1.0, 0.0, 0.0])
+
+
+def tell(book: Book, play, word: str, rater: str | None = None) -> None:
+    """Ask the next question of a player, write both events, and let the player follow."""
+    question = next(play.questions(book, book.number + 1, rater))
+    duel = len(book.entries)
+    at = {} if question.at is None else {"at": list(question.at)}
+    points = {"a": question.a.tolist(), "b": question.b.tolist()}
+    asked = {"kind": "question", "duel": duel, **points, "role": question.role, "left": "a", **at}
+    given = {"kind": "answer", "duel": duel, "answer": word, "rater": rater}
+    for event in (asked, given):
+        line = event_line(event | {"time": 1.0})
+        book.take([LogRow(book.number + 1, line, chain(book.digest, line))])
+    play.follow(book)
+
+
+def undo(book: Book, number: int) -> None:
+    line = event_line({"kind": "undo", "number": number, "rater": None, "time": 2.0})
+    book.take([LogRow(book.number + 1, line, chain(book.digest, line))])
+
+
+def make(method, **more):
+    return player(method, SPHERE, 5, START, **more)
+
+
+def test_each_kind_of_method_has_its_player(nudge):
+    assert isinstance(make(nudge()), QuestionPlayer)
+    assert isinstance(make(gd.DuelNewton()), StepPlayer)
+
+
+@pytest.mark.parametrize("method", [gd.DuelNewton(), gd.RDNGD(step_size=0.1, batch=2), "nudge"])
+def test_the_same_answers_give_the_same_state(method, nudge):
+    method = nudge() if method == "nudge" else method
+    first, book = make(method), Book()
+    for word in "abbatba":
+        tell(book, first, {"t": "tie"}.get(word, word))
+    second = make(method)
+    assert second.follow(book) == 7
+    assert second.follow(book) == 0
+    assert np.array_equal(first.state.best, second.state.best)
+    nexts = [next(p.questions(book, 99, None)) for p in (first, second)]
+    assert np.array_equal(nexts[0].a, nexts[1].a)
+    assert first.checkpoints[-1].given == second.checkpoints[-1].given
+
+
+def test_an_undo_goes_back_to_where_it_was(nudge):
+    for method in (gd.DuelNewton(), nudge()):
+        play, book = make(method), Book()
+        for word in "abab":
+            tell(book, play, word)
+        before, number = play.checkpoint(), book.number
+        tell(book, play, "b")
+        undo(book, number + 2)
+        play.follow(book)
+        assert play.count == before.given
+        assert np.array_equal(play.state.best, before.state.best)
+
+
+def test_a_checkpoint_is_all_there_is(nudge):
+    """Another player goes on from it, to the same state."""
+    for method in (gd.RDNGD(step_size=0.1), nudge()):
+        first, book = make(method), Book()
+        for word in "abba":
+            tell(book, first, word)
+        second = make(method)
+        second.resume(first.checkpoints[-1])
+        for word in "ab":
+            tell(book, first, word)
+        second.follow(book)
+        assert np.array_equal(first.state.best, second.state.best)
+        assert len(second.checkpoints) >= 1
+
+
+def test_a_log_of_another_method_does_not_replay():
+    play, book = make(gd.RDNGD(step_size=0.1)), Book()
+    for word in "abab":
+        tell(book, play, word)
+    with pytest.raises(errors.ReplayError, match=r"duel \d does not replay: the method now asks"):
+        make(gd.RDNGD(step_size=0.3)).follow(book)
+    with pytest.raises(errors.ReplayError, match="does not replay: it is number"):
+        make(gd.RDNGD(step_size=0.1, batch=2)).follow(book)
+
+
+def test_a_schedule_needs_a_length():
+    with pytest.raises(errors.ArgumentError, match="give budget= or iterations="):
+        make(gd.RDNGD())
+    assert make(gd.RDNGD(), iterations=3).stop is None
+
+
+def test_it_stops_after_its_iterations():
+    play, book = make(gd.RDNGD(step_size=0.1), iterations=2), Book()
+    while play.stop is None:
+        tell(book, play, "a")
+    assert play.stop == "iterations"
+    assert list(play.questions(book, 99, None)) == []
+
+
+def test_pairs_that_the_set_decides_are_not_asked():
+    cap = gd.Ball(SPHERE, START, 0.3)
+    play, book = make(gd.DuelNewton(domain=cap)), Book()
+    for _ in range(30):
+        tell(book, play, "a")
+    assert all(cap.contains(np.array(e.a)) and cap.contains(np.array(e.b)) for e in book.entries)
+
+
+def test_votes_are_decided_once_the_rest_cannot_change_them():
+    play, book = make(gd.RDNGD(step_size=0.1), iterations=9, votes=3), Book()
+    tell(book, play, "a", "ann")
+    second = next(play.questions(book, 99, "bob"))
+    assert second.role == "vote"
+    tell(book, play, "a", "bob")
+    assert next(play.questions(book, 99, "cyd")).at[0] == second.at[0] + 1
+
+
+def test_methods_hear_side_and_rater(nudge, replay):
+    study = gd.create_study(SPHERE, nudge(), rng=0)
+    duel = study.ask(rater="ann")
+    study.tell(duel, "b")
+    study.report_preference(np.eye(3)[0], np.eye(3)[1], rater="bob")
+    heard = replay(study, nudge()).state.heard
+    assert heard[0][:3] == (1, 1 if duel.left == "a" else -1, "ann")
+    assert heard[1][:3] == (-1, 0, "bob")

@@ -1,0 +1,41 @@
+"""What a study hands out."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from geoduel.study.log import Entry
+from geoduel.study.records import as_duel
+
+ENTRY = Entry(id=3, a=[0.1, 0.2], b=[1.0, 0.0], role="question", left="b", asked=5.0, rater="ann")
+
+
+def test_a_duel_is_what_the_book_knows():
+    duel = as_duel(ENTRY, np.dtype(np.float32))
+    assert (duel.id, duel.role, duel.left, duel.rater, duel.asked) == (3, "question", "b", "ann", 5)
+    assert duel.a.dtype == np.float32
+    np.testing.assert_array_equal(duel.a, np.float32([0.1, 0.2]))
+    with pytest.raises(ValueError, match="read-only"):
+        duel.b[0] = 2.0
+
+
+def test_states():
+    for change, state in (
+        ({}, "open"),
+        ({"answer": "tie"}, "answered"),
+        ({"withdrawn": True}, "withdrawn"),
+    ):
+        assert as_duel(replace(ENTRY, **change), np.dtype(float)).state == state
+
+
+def test_duels_are_equal_by_what_was_asked_and_said():
+    """Not by when; arrays take part to the last bit."""
+    duel = as_duel(ENTRY, np.dtype(float))
+    assert duel == as_duel(replace(ENTRY, asked=6.0), np.dtype(float))
+    assert hash(duel) == hash(as_duel(replace(ENTRY, answer="a"), np.dtype(float)))
+    for change in ({"answer": "a"}, {"rater": "bob"}, {"a": [0.1, np.nextafter(0.2, 1)]}):
+        assert duel != as_duel(replace(ENTRY, **change), np.dtype(float))
+    assert duel != 3

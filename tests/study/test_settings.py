@@ -1,0 +1,73 @@
+"""What settings hold of a manifold and a method, and how it is checked against what is given."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+import geoduel as gd
+from geoduel import errors
+from geoduel.study.settings import check_version, describe, method_version, part, read_settings
+
+
+class Flat(gd.Euclidean):
+    """A manifold of the user's own."""
+
+
+def settings_of(manifold: gd.Manifold, method: object) -> dict:
+    return {
+        "format": 1,
+        "geoduel": "0.1.0",
+        "manifold": describe(manifold),
+        "shape": [manifold.dim, list(manifold.point_shape)],
+        "method": describe(method),
+        "method_name": "auto",
+        "method_version": method_version(method),
+    }
+
+
+def test_parts_of_the_package_come_back():
+    settings = json.loads(json.dumps(settings_of(gd.Sphere(3), gd.DuelCSA(initial_step=0.2))))
+    assert part(settings, "manifold", None, "s") == gd.Sphere(3)
+    assert part(settings, "method", None, "s") == gd.DuelCSA(initial_step=0.2)
+    given = gd.Sphere(3)
+    assert part(settings, "manifold", given, "s") is given
+    with pytest.raises(errors.ArgumentError, match=r"manifold of study 's' is .*got Sphere\(4\)"):
+        part(settings, "manifold", gd.Sphere(4), "s")
+
+
+def test_parts_of_the_users_own_are_given_anew():
+    settings = settings_of(Flat(2), gd.Auto())
+    assert settings["manifold"]["type"] == "foreign"
+    given = Flat(2)
+    assert part(settings, "manifold", given, "s") is given
+    with pytest.raises(errors.ArgumentError, match="pass manifold= when loading it"):
+        part(settings, "manifold", None, "s")
+    for wrong in (Flat(3), gd.Euclidean(2)):  # another shape, another class
+        with pytest.raises(errors.ArgumentError, match="manifold of study 's' is"):
+            part(settings, "manifold", wrong, "s")
+
+
+def test_classes_of_the_package_may_move():
+    """Settings with a function in them name the module that the class was in."""
+    method = gd.RDNGD(step_size=lambda k: 0.5 / (k + 1))
+    settings = settings_of(gd.Sphere(3), method)
+    settings["method"]["class"] = "geoduel.algorithms.rdngd.RDNGD"  # as in version 0.1.0
+    assert part(settings, "method", method, "s") is method
+    with pytest.raises(errors.ArgumentError, match="method of study 's' is"):
+        part(settings, "method", gd.RRDNGD(phases=2, step_size=lambda k: 0.1), "s")
+    settings["method"]["class"] = "elsewhere.rdngd.RDNGD"
+    with pytest.raises(errors.ArgumentError, match="method of study 's' is"):
+        part(settings, "method", method, "s")
+
+
+def test_another_version_is_refused():
+    settings = settings_of(gd.Sphere(3), gd.Auto())
+    check_version(settings, gd.Auto(), "s")
+    settings["method_version"] += 1
+    with pytest.raises(errors.ReplayError, match="install that version"):
+        check_version(settings, gd.Auto(), "s")
+    with pytest.raises(errors.ReplayError, match=r"study 's' has format 2, made by geoduel 0\.1"):
+        read_settings(json.dumps(settings | {"format": 2}), "s")
+    assert read_settings(json.dumps(settings), "s") == settings

@@ -1,0 +1,80 @@
+"""Figures: one style, labels that draw fast, files and SVG for the page."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+pytest.importorskip("matplotlib")
+from geoduel.plotting import COLOURS, INK, as_svg, band, panels, save, superscript
+
+
+def drawing():
+    with panels(1, 2) as (figure, axes):
+        x = np.linspace(0, 1, 5)
+        band(axes[0, 0], x, np.array([x, x + 1]), colour=COLOURS[0], label="one")
+        axes[0, 1].set_title("<two>")
+    return figure
+
+
+def test_the_same_figure_gives_the_same_svg():
+    assert as_svg(drawing(), "x") == as_svg(drawing(), "x")
+
+
+def test_svg_takes_the_colours_of_the_page_and_its_width():
+    svg = as_svg(drawing(), 'a "caption"')
+    assert "currentColor" in svg
+    assert INK not in svg
+    assert svg.startswith('<svg role="img" aria-label="a &quot;caption&quot;"')
+    head = svg[: svg.index(">")]
+    assert "viewBox=" in head
+    assert "width=" not in head
+
+
+@pytest.mark.parametrize(("n", "raised"), [(0, "⁰"), (-12, "⁻¹²"), (3_456_789, "³⁴⁵⁶⁷⁸⁹")])
+def test_raised_digits(n, raised):
+    assert superscript(n) == raised
+
+
+def test_powers_of_ten_alone_are_labelled():
+    with panels(1, 1) as (figure, axes):
+        axes[0, 0].plot([1, 10, 100], [1, 2, 3])
+        axes[0, 0].set_xscale("log")
+    figure.canvas.draw()
+    words = {t.get_text() for t in figure.axes[0].get_xticklabels()}
+    assert {"10⁰", "10¹", "10²"} <= words
+
+
+def test_a_band_is_the_median_between_the_quartiles():
+    values = np.arange(5.0)[:, None] * [1.0, 2.0]  # five runs, two places
+    with panels(1, 1) as (figure, axes):
+        band(axes[0, 0], np.array([0.0, 1.0]), values, colour=COLOURS[0], label="x")
+    (line,), (area,) = figure.axes[0].lines, figure.axes[0].collections
+    assert line.get_ydata().tolist() == [2.0, 4.0]
+    heights = area.get_paths()[0].vertices[:, 1]
+    assert (heights.min(), heights.max()) == (1.0, 6.0)
+
+
+def test_the_style_leaves_no_trace():
+    import matplotlib
+
+    before = dict(matplotlib.rcParams)
+    drawing()
+    assert dict(matplotlib.rcParams) == before
+
+
+def test_png_and_pdf_are_written(tmp_path):
+    made = save(drawing(), tmp_path / "new" / "one")
+    assert [p.name for p in made] == ["one.png", "one.pdf"]
+    assert [p.read_bytes()[:4] for p in made] == [b"\x89PNG", b"%PDF"]
+
+
+def test_without_matplotlib_the_extra_is_named(monkeypatch):
+    import sys
+
+    from geoduel.errors import MissingExtraError
+    from geoduel.plotting import require
+
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    with pytest.raises(MissingExtraError, match=r"geoduel\[plot\]"):
+        require()

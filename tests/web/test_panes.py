@@ -1,0 +1,138 @@
+"""What render may return, and how it reaches the browser."""
+
+from __future__ import annotations
+
+import io
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+import geoduel as gd
+from geoduel.errors import ArgumentError
+from geoduel.web import Board, Content, Turned, content
+
+PIL = pytest.importorskip("PIL.Image", reason="Pillow is not installed (extra web)")
+
+
+def figure():
+    matplotlib = pytest.importorskip("matplotlib.figure", reason="needs the extra plot")
+    fig = matplotlib.Figure(figsize=(2, 1))
+    fig.subplots().plot([0, 1])
+    return fig
+
+
+SVG = "<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 1 1'><script>alert(1)</script></svg>"
+
+
+@pytest.mark.parametrize(
+    ("make", "kind", "media_type"),
+    [
+        (lambda: PIL.new("RGB", (30, 20)), "image", "image/png"),
+        (lambda: PIL.new("RGB", (900, 600)), "image", "image/jpeg"),
+        (lambda: PIL.new("RGBA", (900, 600)), "image", "image/png"),
+        (figure, "image", "image/png"),
+        (lambda: SVG, "image", "image/svg+xml"),
+        (lambda: "<p>Hello <b>you</b></p>", "html", "text/html"),
+        (lambda: "Hello <b>you</b>", "text", "text/plain"),
+        (lambda: (b"RIFF....WAVEfmt ", "audio/wav"), "audio", "audio/wav"),
+        (lambda: b"RIFF....WAVEfmt ", "audio", "audio/wav"),
+        (lambda: b"OggS...", "audio", "audio/ogg"),
+        (lambda: b"\0\0\0\x20ftypisom", "video", "video/mp4"),
+        (lambda: b"\x1a\x45\xdf\xa3....", "video", "video/webm"),
+        (lambda: b"\xff\xd8\xff\xe0", "image", "image/jpeg"),
+        (lambda: SimpleNamespace(_repr_svg_=lambda: SVG), "image", "image/svg+xml"),
+        (lambda: SimpleNamespace(_repr_html_=lambda: "<i>x</i>"), "html", "text/html"),
+        (lambda: Content(b"x", "text/plain", "words"), "text", "text/plain"),
+    ],
+)
+def test_every_kind_reaches_the_browser(make, kind, media_type, make_client):
+    made = make()
+    study = gd.create_study(gd.Sphere(3), study_name="any", rng=0)
+    client = make_client(Board(study, lambda x: made))
+    question = client.post("/api/studies/any/ask", json={}).json()
+    assert question["left"]["kind"] == kind
+    reply = client.get(f"/api/studies/any/{question['left']['url']}")
+    assert reply.status_code == 200
+    assert reply.headers["content-type"].partition(";")[0] == media_type
+    assert reply.headers["x-content-type-options"] == "nosniff"
+    if kind not in ("audio", "video"):
+        assert "sandbox" in reply.headers["content-security-policy"]
+        assert "script-src" not in reply.headers["content-security-policy"]
+    if kind == "text":
+        assert question["left"]["text"] == content(made).data.decode()
+
+
+@pytest.mark.parametrize("bad", [None, 3, b"unknown", ("x", "y", "z"), {"a": 1}])
+def test_what_cannot_be_shown_is_named(bad):
+    with pytest.raises(ArgumentError, match="render"):
+        content(bad)
+
+
+@pytest.mark.parametrize("kind", ["text/javascript", "application/pdf", "image/", "image/a b", ""])
+def test_other_types_are_refused(kind):
+    with pytest.raises(ArgumentError, match="media_type"):
+        Content(b"", kind)
+
+
+def test_large_pictures_are_scaled():
+    shown = content(PIL.new("RGB", (4000, 3000)))
+    assert PIL.open(io.BytesIO(shown.data)).size == (1600, 1200)
+
+
+def test_a_turned_picture_is_sent_once(board, make_client):
+    picture = content(PIL.new("RGB", (30, 20)))
+    board.render = lambda r: Turned(picture, float(gd.Rotations(2).to_angle(r)), (30, 20))
+    client = make_client(board)
+    question = client.post("/api/studies/tilt/ask", json={}).json()
+    left, right = question["left"], question["right"]
+    assert left["url"] == right["url"]
+    assert left["angle"] != right["angle"]
+    reply = client.get(f"/api/studies/tilt/{left['url']}")
+    assert reply.content == picture.data
+    assert "immutable" in reply.headers["cache-control"]
+    assert client.get("/api/studies/tilt/pictures/other").status_code == 404
+    again = make_client(Board(board.study, board.render))  # a server started again
+    assert again.get(f"/api/studies/tilt/{left['url']}").content == picture.data
+
+
+def test_a_turned_picture_must_be_a_picture():
+    with pytest.raises(ArgumentError, match="picture"):
+        Turned(Content(b"", "text/plain"), 0.0, (1, 1))
+    with pytest.raises(ArgumentError, match="angle"):
+        Turned(Content(b"", "image/png"), np.nan, (1, 1))
+
+
+def test_points_without_render_are_numbers(make_client):
+    client = make_client(Board(gd.create_study(gd.Rotations(2), study_name="n", rng=0)))
+    text = client.post("/api/studies/n/ask", json={}).json()["left"]["text"]
+    assert len(text.split()) == 4
+
+
+def test_drawn_choices_are_kept_up_to_a_size(board, monkeypatch, make_client):
+    calls = []
+    board.render = lambda r: calls.append(1) or "x" * 1000
+    client = make_client(board)
+    client.post("/api/studies/tilt/ask", json={})
+    drawn = len(calls)
+    client.post("/api/studies/tilt/ask", json={})
+    assert len(calls) == drawn
+    monkeypatch.setattr("geoduel.web.board._CACHE_BYTES", 1500)
+    for _ in range(4):
+        question = client.post("/api/studies/tilt/ask", json={}).json()
+        client.post("/api/studies/tilt/tell", json={"id": question["id"], "answer": "left"})
+    duel, drawn = board.study.open_duels[0], len(calls)
+    for side in ("left", "right"):  # there is room for one
+        board.shown(duel, side)
+        board.shown(duel, side)
+    assert len(calls) == drawn + 2
+
+
+def test_a_render_that_fails_tells_nothing_of_the_inside(board, make_client):
+    def fails(_):
+        raise RuntimeError("secret path /home/ann")
+
+    board.render = fails
+    reply = make_client(board).post("/api/studies/tilt/ask", json={})
+    assert reply.status_code == 500
+    assert "secret" not in reply.text
