@@ -7,6 +7,7 @@ one, and the arguments, among them those where the two differ most.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
@@ -15,8 +16,13 @@ import pytest
 
 import geoduel as gd
 from geoduel._numerics.arrays import cos_sinc, cosh_sinhc, dot
+from geoduel._numerics.exponential import fast_series, series
+from geoduel._numerics.linalg import fast_lapack, fast_matmul
+from geoduel.manifolds.grassmann import excess, fast_excess
 from geoduel.manifolds.sphere import fast_walk
 from geoduel.problems import Rayleigh
+from geoduel.problems.karcher import Karcher, fast_log_eigenvalues, log_eigenvalues
+from geoduel.problems.karcher_mean import whiten
 
 EPS = np.finfo(float).eps
 
@@ -72,7 +78,38 @@ def log_beside_far(x, y):
 
 
 def matrix_cases() -> Iterator[Case]:
-    yield from ()
+    rng = np.random.default_rng(0)
+    a, b = rng.standard_normal((2, 5, 5))
+    x = a @ a.T + np.eye(5)
+    for name, pair in {
+        "two": (a, b),
+        "transposed": (a.T, b.T),
+        "stack": (a, np.stack([b, a])),
+    }.items():
+        yield Case(f"matmul, {name}", fast_matmul, operator.matmul, pair, 8)
+
+    def lapack(routine: str, place: int, *options: int) -> Callable[..., Any]:
+        return lambda m: fast_lapack(routine, m, *options)[place]
+
+    yield Case("eigenvalues", lapack("syevd", 0), np.linalg.eigvalsh, (x,), 8)
+    yield Case("singular values", lapack("gesdd", 1), np.linalg.svdvals, (a,), 8)
+    yield Case("Cholesky", lapack("potrf", 0, 1), np.linalg.cholesky, (x,), 8)
+    yield Case("inverse factor", lapack("trtri", 0, 1), np.linalg.inv, (np.linalg.cholesky(x),), 64)
+    for rows in (1, 2, 4):
+        yield Case(f"series, {rows}", fast_series, series, (a, rng.standard_normal((rows, 4))), 8)
+    for cosines in ([0.0, 0.5, 1.0], [1 - 1e-9, 0.9, 1 + EPS]):
+        yield Case(f"excess, {cosines[0]:g}", fast_excess, excess, (np.array(cosines),), 64)
+    for condition in (10.0, 1e6):
+        matrices = Karcher.random(5, 10, condition, rng=0).matrices
+        wt = np.ascontiguousarray(whiten(matrices).mT)
+        w = whiten(matrices).reshape(-1, 5)
+        yield Case(
+            f"eigenvalues of A⁻¹X, condition {condition:g}",
+            fast_log_eigenvalues,
+            lambda w, wt, x: log_eigenvalues(w, x)[..., ::-1],
+            (w, wt, matrices.mean(axis=0)),
+            64,
+        )
 
 
 # -- duels: oracles and methods --------------------------------------------------------------------

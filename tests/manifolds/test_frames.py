@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 import pytest
 import scipy.linalg
@@ -36,18 +34,25 @@ def test_expm_is_orthogonal_and_right_at_every_length(library, n):
 
 
 @pytest.mark.parametrize("p", [1, 2, 4])
-def test_cosine_series_is_that_of_the_eigenvalues(p):
+def test_generator_moves_the_frame_and_its_normal(p):
+    """e^Ξ [X N] = [X N] e^M and ∫ e^{sΞ} X ds, in large matrices, also where N is short of rank."""
     rng = np.random.default_rng(1)
-    for length in LENGTHS:
-        v = rng.standard_normal((7, p))
-        v *= length / np.linalg.norm(v)
-        w, q = np.linalg.eigh(v.T @ v)
-        z = np.sqrt(abs(w))
-        versine, sinc = frames.cosine_series(v.T @ v, length)
-        tol = 5e-15 * (1 + length) ** 2  # of the eigenvalues, too
-        expected = 0.5 * np.sinc(z / (2 * math.pi)) ** 2  # (1 - cos z)/z²
-        np.testing.assert_allclose(versine, (q * expected) @ q.T, rtol=0, atol=tol)
-        np.testing.assert_allclose(sinc, (q * np.sinc(z / math.pi)) @ q.T, rtol=0, atol=tol)
+    q = scipy.linalg.qr(rng.standard_normal((2 * p + 1, 2 * p + 1)))[0]
+    x, normal = q[:, :p], q[:, p:] @ rng.standard_normal((p + 1, p))
+    normal[:, 0] *= 1e-9
+    a = rng.standard_normal((p, p))
+    a = a - a.T
+    xi = normal @ x.T - x @ normal.T + x @ a @ x.T
+    xn, gram = np.concatenate([x, normal], axis=1), normal.T @ normal
+    expected = scipy.linalg.expm(xi) @ xn
+    m = frames.generator(a, gram)
+    np.testing.assert_allclose(xn @ scipy.linalg.expm(m), expected, atol=1e-12)
+    nodes, weights = np.polynomial.legendre.leggauss(20)
+    integral = sum(
+        w / 2 * scipy.linalg.expm((1 + t) / 2 * xi) @ x for t, w in zip(nodes, weights, strict=True)
+    )
+    e = scipy.linalg.expm(frames.generator(a, gram, integral=True))[: 2 * p, 2 * p :]
+    np.testing.assert_allclose(xn @ e, integral, atol=1e-12)
 
 
 def test_skew_action_is_the_exponential_for_any_bound_that_holds():

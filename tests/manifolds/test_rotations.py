@@ -9,7 +9,6 @@ import pytest
 import scipy.linalg
 from scipy.spatial.transform import Rotation
 
-from geoduel._numerics import arrays as _arrays
 from geoduel.errors import ArgumentError, CutLocusError, NotOnManifoldError, NotTangentError
 from geoduel.manifolds.rotations import Rotations
 
@@ -109,16 +108,6 @@ def test_coordinates_of_stacks_are_those_of_each():
     for i, j in np.ndindex(2, 5):
         np.testing.assert_allclose(stacked[i, j], space.from_coords(x[j], c[i, j]), atol=1e-15)
     np.testing.assert_allclose(space.from_coords(x[0], c), space.from_coords(x[:1], c), atol=0)
-
-
-@size
-def test_large_stacks_of_unit_tangents_are_those_of_small_ones(n, monkeypatch):
-    m, x, *_ = pair(n, batch=(6, 5))
-    expected = m.unit_tangent(np.random.default_rng(3), x)
-    monkeypatch.setattr(_arrays, "BLOCK", 8 * n * n)
-    u = m.unit_tangent(np.random.default_rng(3), x)
-    close(u, expected, 4 * n)
-    close(m.norm(x, u), np.ones((6, 5)), 4 * n)
 
 
 def test_angles_of_the_plane():

@@ -7,7 +7,6 @@ helpers answer a plain float without building arrays around it.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from functools import cache
 from typing import Any, TypeAlias
 
@@ -26,7 +25,6 @@ __all__ = [
     "eps",
     "expand",
     "host",
-    "in_blocks",
     "namespace",
     "normal",
     "safe_sqrt",
@@ -99,35 +97,6 @@ def normal(rng: np.random.Generator, shape: tuple[int, ...], like: Array = None)
         return torch.randn(shape, generator=generator, dtype=like.dtype, device=where)
     xp = namespace(like)
     return xp.asarray(rng.standard_normal(shape), dtype=like.dtype, device=where)
-
-
-def in_blocks(f: Callable[..., Any], axes: int, *stacks: Array) -> Any:
-    """``f`` of stacks of points with ``axes`` axes, large ones in parts that stay in the cache.
-
-    Its result is an array, or a tuple of arrays of one shape, with the leading axes of the stacks.
-    """
-    first = stacks[0]
-    if first.ndim <= axes or type(first) is not _NDARRAY or first.size <= BLOCK:
-        return f(*stacks)
-    if any(type(a) is not _NDARRAY or a.shape != first.shape for a in stacks):
-        return f(*stacks)
-    results = [f(*(a[part] for a in stacks)) for part in _parts(first)]
-    if isinstance(results[0], tuple):
-        return tuple(np.concat([np.stack(r) for r in results], axis=1))
-    return np.concat(results)
-
-
-def _parts(a: np.ndarray) -> list[slice]:
-    """Slices of the first axis of an array, of about a block each.
-
-    To allocate another large array, as an operation on whole ones does, takes longer than to fill
-    it.
-    """
-    rows = 1 + BLOCK * len(a) // a.size
-    return [slice(i, i + rows) for i in range(0, len(a), rows)]
-
-
-BLOCK = 2**16  # numbers, which stay in the processor's cache
 
 
 def vectors(u: Array, v: Array) -> bool:

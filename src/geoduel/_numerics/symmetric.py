@@ -14,24 +14,22 @@ Source: Bhatia, Matrix Analysis (1997), section V.3; Higham, Functions of Matric
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import cache
 from typing import Any
 
 import numpy as np
 
-from .arrays import Array, device, dot, eps, expand, namespace
-from .linalg import congruence, eigh, eigh_positive, expm1, expm1_pair, matmul, stop, tracked
+from .arrays import Array, device, eps, expand, namespace
+from .gradients import attach, detached, tracked
+from .linalg import congruence, eigh, eigh_positive, fast_matmul
 
 __all__ = [
     "ExpLog",
-    "attach",
     "exp_difference",
     "exp_differences",
     "exponential",
-    "exponentials",
     "hadamard",
-    "norm",
     "pack",
     "spectral",
     "sym",
@@ -41,10 +39,6 @@ __all__ = [
 
 def sym(a: Array) -> Array:
     """Symmetric part; symmetric to the last bit, since addition commutes."""
-    if type(a) is np.ndarray:
-        if a.ndim == 2:
-            return 0.5 * (a + a.T.copy())  # of a small matrix in two thirds of the time of a + a.T
-        return np.ascontiguousarray(0.5 * (a + a.mT))  # results do not stay in `lanes`
     return 0.5 * (a + a.mT)
 
 
@@ -80,56 +74,6 @@ def _layout(n: int, xp: Any, dtype: Any, where: Any) -> tuple[Array, Array, Arra
 
 
 # -- derivatives -----------------------------------------------------------------------------------
-
-
-def attach(
-    value: Array, inputs: tuple[Array, ...], adjoint: Callable[[Array], tuple[Array, ...]]
-) -> Array:
-    """Give ``value`` its derivative where torch asks for gradients; otherwise return it as it is.
-
-    Parameters
-    ----------
-    value : array
-        Computed from the numbers of ``inputs`` alone (`stop`).
-    inputs : tuple of arrays
-        What the value depends on.
-    adjoint : callable
-        Maps the gradient with respect to the value to those with respect to the inputs. It is not
-        differentiated itself: second derivatives raise `NotImplementedError`.
-    """
-    return _attached().apply(value, adjoint, *inputs) if tracked(*inputs) else value
-
-
-@cache
-def _attached() -> Any:
-    import torch
-
-    class Attached(torch.autograd.Function):
-        @staticmethod
-        def forward(ctx: Any, value: Any, adjoint: Any, *inputs: Any) -> Any:
-            ctx.adjoint = adjoint
-            ctx.save_for_backward(*inputs)
-            return value.view_as(value)
-
-        @staticmethod
-        def backward(ctx: Any, *grad_outputs: Any) -> Any:
-            inputs = ctx.saved_tensors
-            grads = zip(ctx.adjoint(*map(stop, grad_outputs)), inputs, strict=True)
-            fit = (g.sum_to_size(a.shape) for g, a in grads)
-            return None, None, *(Final.apply(g, *grad_outputs, *inputs) for g in fit)
-
-    class Final(torch.autograd.Function):
-        """A gradient that depends on inputs in a way not worked out: refused rather than wrong."""
-
-        @staticmethod
-        def forward(ctx: Any, value: Any, *inputs: Any) -> Any:
-            return value.view_as(value)
-
-        @staticmethod
-        def backward(ctx: Any, *grad_outputs: Any) -> Any:
-            raise NotImplementedError("second derivatives of this function are not implemented")
-
-    return Attached
 
 
 def hadamard(vectors: Array, weights: Array, v: Array) -> Array:
@@ -195,7 +139,7 @@ class ExpLog:
     @classmethod
     def of_point(cls, x: Array) -> ExpLog:
         """From a positive definite matrix X; raises `NotOnManifoldError` if it is not one."""
-        values, vectors = eigh_positive(stop(x))
+        values, vectors = eigh_positive(detached(x))
         values = namespace(x).log(values)
         log = attach(
             spectral(vectors, values),
@@ -207,7 +151,7 @@ class ExpLog:
     @classmethod
     def of_log(cls, s: Array) -> ExpLog:
         """From a symmetric matrix S."""
-        return cls(s, *eigh(stop(s)))
+        return cls(s, *eigh(detached(s)))
 
     def point(self) -> Array:
         """X = e^S."""
@@ -217,17 +161,17 @@ class ExpLog:
     def dexp(self, h: Array) -> Array:
         """Derivative of exp at S in the direction h, a tangent vector at X."""
         q, weights = self.vectors, exp_differences(self.values)
-        value = hadamard(q, weights, stop(h))
+        value = hadamard(q, weights, detached(h))
         return attach(
             value,
             (self.log, h),
-            lambda g: (self._second(stop(h), sym(g)), hadamard(q, weights, g)),
+            lambda g: (self._second(detached(h), sym(g)), hadamard(q, weights, g)),
         )
 
     def dlog(self, v: Array) -> Array:
         """Derivative of log at X in the direction v; undoes `dexp`."""
         q, weights = self.vectors, 1 / exp_differences(self.values)
-        value = hadamard(q, weights, stop(v))
+        value = hadamard(q, weights, detached(v))
 
         def adjoint(g: Array) -> tuple[Array, Array]:
             back = hadamard(q, weights, g)
@@ -246,7 +190,7 @@ class ExpLog:
 
 def spectral(vectors: Array, values: Array) -> Array:
     """Q diag(values) Qᵀ."""
-    return sym(matmul(vectors * values[..., None, :], vectors.mT))
+    return sym(fast_matmul(vectors * values[..., None, :], vectors.mT))
 
 
 # -- the exponential along a line ------------------------------------------------------------------
@@ -272,137 +216,29 @@ def exponential(
     product : array of shape (..., n, n)
         ``left right``, known to the last bit.
     spectrum : tuple of arrays, optional
-        Eigenvalues, in order, and eigenvectors of W, where they are known.
+        Eigenvalues and eigenvectors of W, where they are known.
     """
-    flow = None
+    xp = namespace(w)
+    values, vectors = spectrum or eigh(detached(w))
+    size = xp.maximum(abs(values[..., 0]), abs(values[..., -1]))
+    start = fast_matmul(left, vectors)
+    end = start if right is None else fast_matmul(right.mT, vectors)
 
     def at(t: float | Array) -> Array:
-        nonlocal flow
-        if right is None and isinstance(t, float) and _plain(w):
-            return _of_one(t * w, left, product, pair=False)[0]
-        flow = flow or _Flow(w, spectrum)
-        return _sandwich(*flow(t), left, product, right)
+        numbers = detached(t)
+        a = expand(numbers, 1) * values
+        near = (abs(numbers) * size <= 1)[..., None]
+        e = xp.where(near, xp.expm1(a), xp.exp(a))
+        if tracked(w, t):
+            tw = expand(t, 2) * w
+            middle = attach(
+                spectral(vectors, e), (tw,), lambda g: (hadamard(vectors, exp_differences(a), g),)
+            )
+            moved = left @ middle @ (left.mT if right is None else right)
+        else:
+            moved = fast_matmul(start * e[..., None, :], end.mT)
+        if right is None:
+            moved = sym(moved)
+        return xp.where(near[..., None], product, 0.0) + moved
 
     return at
-
-
-def exponentials(w: Array, left: Array, product: Array, pair: bool) -> Sequence[Array]:
-    """``left e^W leftᵀ``, and for a pair ``left e^-W leftᵀ``, as `exponential` has them."""
-    if _plain(w):
-        return _of_one(w, left, product, pair)
-    flow = _Flow(w)
-    if not pair:
-        ends = [flow(1.0)]
-    elif flow.size <= _SMALL:
-        ends = [(True, e) for e in expm1_pair(w, flow.size)]
-    else:
-        ends = [flow(1.0), flow(-1.0)]
-    return [_sandwich(*end, left, product) for end in ends]
-
-
-def _plain(w: Array) -> bool:
-    return type(w) is np.ndarray and w.ndim == 2
-
-
-def _of_one(w: np.ndarray, left: np.ndarray, product: np.ndarray, pair: bool) -> list[np.ndarray]:
-    """`exponentials` of single matrices.
-
-    But for short steps they are R Rᵀ with R = left e^{±W/2}, which BLAS makes symmetric.
-    """
-    size = norm(w)
-    short = size <= _SHORT
-    if len(w) <= _TINY or not size <= _SMALL:
-        values, vectors = eigh(w)
-        left = left.dot(vectors)
-        if short:
-            changes = [np.expm1(values), np.expm1(-values)] if pair else [np.expm1(values)]
-            return [product + sym((left * e).dot(left.T)) for e in changes]
-        e = np.exp(0.5 * values)
-        roots = [left * e, left / e] if pair else [left * e]
-        return [r.dot(r.T) for r in roots]
-    if not short:
-        size *= 0.5
-    changes = expm1_pair(w, size, not short) if pair else [expm1(w, size, 1, not short)]
-    if short:
-        return [product + sym(congruence(left, e)) for e in changes]
-    right = left.T  # in memory as NumPy has it, where the factor is as LAPACK has it
-    roots = [right + e.dot(right) for e in changes]
-    return [r.T.dot(r) for r in roots]
-
-
-def _sandwich(
-    near: Array | bool, e: Array, left: Array, product: Array, right: Array | None = None
-) -> Array:
-    moved = matmul(matmul(left, e), left.mT if right is None else right)
-    if right is None:
-        moved = sym(moved)
-    if isinstance(near, bool):
-        return product + moved if near else moved
-    return near * product + moved
-
-
-class _Flow:
-    """``t -> e^{tW} - I`` for symmetric W, which is e^{tW} itself where that is far from I.
-
-    Returned is whether I was taken off, one number for all or one for each matrix, and the rest.
-
-    Small tW take matrix products alone: for stacks several times quicker than a diagonalisation,
-    and differentiable as they are.
-    """
-
-    def __init__(self, w: Array, spectrum: tuple[Array, Array] | None = None) -> None:
-        self.w, self.spectrum = w, spectrum
-        self.size = math.inf if spectrum else norm(w)
-
-    def __call__(self, t: float | Array) -> tuple[Array | bool, Array]:
-        if isinstance(t, float):
-            size = abs(t) * self.size
-            if size <= _SMALL:
-                return True, expm1(self.w if t == 1.0 else t * self.w, size, 1)
-        elif (size := _peak(t) * self.size) <= _SMALL:
-            return True, expm1(expand(t, 2) * self.w, size, 1)
-        values, vectors = self.spectrum = self.spectrum or eigh(stop(self.w))
-        if values.ndim == 1 and isinstance(t, float):
-            a = t * values
-            near = bool(max(-a[0], a[-1], a[0], -a[-1]) <= 1)
-            xp = namespace(a)
-            e = xp.expm1(a) if near else xp.exp(a)
-        else:
-            a = expand(stop(t), 1) * values
-            near, e = _small_or_whole(a)
-        value = matmul(vectors * e[..., None, :], vectors.mT)
-        if not tracked(self.w):
-            return near, value
-        return near, attach(
-            value,
-            (expand(t, 2) * self.w,),
-            lambda g: (hadamard(vectors, exp_differences(a), g),),
-        )
-
-
-_SMALL = 2.0  # norm up to which I + (e^{tW} - I) loses little
-_SHORT = 0.25  # norm from which on I + (e^{tW} - I) has no digits more than e^{tW}, but for two
-_TINY = 5  # size of single matrices that are diagonalised in less time than the powers take
-
-
-def norm(w: Array) -> float:
-    """The largest Frobenius norm in a stack."""
-    if type(w) is np.ndarray and w.ndim == 2:
-        flat = w.ravel()
-        return math.sqrt(flat.dot(flat))
-    flat = namespace(w).reshape(stop(w), (*w.shape[:-2], w.shape[-1] ** 2))
-    return math.sqrt(_peak(dot(flat, flat)))
-
-
-def _peak(a: Array) -> float:
-    """The largest size of a number in an array, 0 of none."""
-    if isinstance(a, float | int):
-        return abs(a)
-    return float(namespace(a).max(abs(stop(a)))) if math.prod(a.shape) else 0.0
-
-
-def _small_or_whole(a: Array) -> tuple[Array, Array]:
-    """1 and e^a - 1 for rows of numbers in [-1, 1], else 0 and e^a."""
-    xp = namespace(a)
-    near = xp.max(abs(a), axis=-1, keepdims=True) <= 1
-    return xp.astype(near, a.dtype)[..., None], xp.where(near, xp.expm1(a), xp.exp(a))

@@ -9,21 +9,24 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import cache
+from typing import Any
 
 import numpy as np
 
-from .._numerics.arrays import Array, dot, eps, in_blocks, namespace, normal, safe_sqrt
-from .._numerics.linalg import Polynomials, expm1, halvings, identity, matmul, plus_product, svd
+from .._numerics.arrays import Array, device, dot, eps, namespace, normal, safe_sqrt
+from .._numerics.exponential import expm1
+from .._numerics.linalg import fast_matmul, identity, svd
 from ..errors import NotOnManifoldError
 from .base import Manifold
 
 __all__ = [
     "FrameManifold",
-    "cosine_series",
     "expm",
     "finite",
     "flat",
     "frobenius",
+    "generator",
     "gram_defect",
     "identity",
     "largest",
@@ -40,9 +43,6 @@ class FrameManifold(Manifold):
 
     n: int
     p: int
-
-    def exp(self, x: Array, v: Array) -> Array:
-        return in_blocks(lambda x, v: self.geodesic(x, v)(1.0), 2, x, v)
 
     def to_manifold(self, a: Array) -> Array:
         """Orthonormal basis of the column space that is nearest to ``a``, its polar factor.
@@ -111,7 +111,7 @@ def finite(a: Array) -> tuple[Array, Array]:
 
 def renew(y: Array) -> Array:
     """One Newton-Schulz step to the nearest frame, so that rounding does not drift off."""
-    return plus_product(1.5, y, -0.5, y, matmul(y.mT, y))
+    return 1.5 * y - fast_matmul(y, 0.5 * fast_matmul(y.mT, y))
 
 
 def polar(a: Array, owner: object) -> Array:
@@ -155,15 +155,28 @@ def expm(a: Array, size: Array) -> Array:
     return identity(a) + expm1(a, largest(size))
 
 
-def cosine_series(s: Array, size: Array) -> tuple[Array, Array]:
-    """``(1 - cos z) / z²`` and ``sin(z) / z`` of z = √S, for symmetric S >= 0 of norm <= size²."""
-    times = halvings(largest(size))  # then s⁹/19! is below the rounding unit
-    s = s * 0.25**times
-    versine, sinc = _COSINES(s)
-    for _ in range(times):  # double angles
-        versine, sinc = 0.5 * (sinc @ sinc), sinc - sinc @ (s @ versine)
-        s = 4 * s
-    return versine, sinc
+def generator(a: Array, gram: Array, integral: bool = False) -> Array:
+    """M with ``e^{tΞ} [X N] = [X N] e^{tM}`` for Ξ = N Xᵀ - X Nᵀ + X A Xᵀ, Xᵀ N = 0, Nᵀ N = gram.
+
+    N is not made orthonormal, so nothing special happens where it is short of full rank. With
+    ``integral`` M gets a third row and column, and e^M there ∫ e^{sM} ds for its first.
+    """
+    xp = namespace(a)
+    top = [a, -gram]
+    lower = _lower(a.shape[-1], integral, xp, a.dtype, device(a))
+    if integral:
+        top.append(xp.broadcast_to(lower[: a.shape[-1], : a.shape[-1]], a.shape))
+    lower = xp.broadcast_to(lower, (*a.shape[:-2], *lower.shape))
+    return xp.concat([xp.concat(top, axis=-1), lower], axis=-2)
+
+
+@cache
+def _lower(p: int, integral: bool, xp: Any, dtype: Any, where: Any) -> Array:
+    """Rows [I 0], or [I 0 0] and [0 0 0]."""
+    rows = 2 if integral else 1
+    return xp.eye(rows * p, (rows + 1) * p, dtype=dtype, device=where) * xp.asarray(
+        [[1.0]] * p + [[0.0]] * (rows - 1) * p, dtype=dtype, device=where
+    )
 
 
 def skew_action(apply: Callable[[Array], Array], w: Array, bound: float) -> Array:
@@ -185,8 +198,3 @@ def skew_action(apply: Callable[[Array], Array], w: Array, bound: float) -> Arra
         before, now = now, (2 / bound) * apply(now) + before
         total = total + 2 * float(bessel[k]) * now
     return total
-
-
-_COSINES = Polynomials(
-    [[(-1) ** k / math.factorial(2 * k + first) for k in range(9)] for first in (2, 1)]
-)  # of (1 - cos z)/z² and of sin(z)/z in s = z²

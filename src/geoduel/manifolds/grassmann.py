@@ -8,16 +8,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .._numerics.arrays import Array, at_zero, eps, expand, namespace, normal, safe_sqrt
-from .._numerics.linalg import svd
+from .._numerics.arrays import Array, at_zero, dot, eps, expand, namespace, normal, safe_sqrt, where
+from .._numerics.linalg import fast_matmul, svd, svdvals
 from .._support.check import positive_int
 from ..errors import ArgumentError
 from ._frames import (
     FrameManifold,
-    cosine_series,
-    finite,
+    expm,
     flat,
     frobenius,
+    generator,
     reflector,
     relative,
     renew,
@@ -95,42 +95,26 @@ class Grassmann(FrameManifold):
         return frobenius(u, v)
 
     def dist(self, x: Array, y: Array) -> Array:
-        # Small angles from sines, the singular values of (I - XXᵀ) Y, large ones from cosines,
-        # those of XᵀY: either alone loses half the digits at one end.
-        xp = namespace(x, y)
-        k = x.mT @ y
-        off = y - x @ k
-        if xp is np and k.ndim == 2 and k.dtype == np.float64:
-            # The squares of the sines sum to |off|², and in θ² - sin²θ = O(θ⁴) cosines do.
-            excess = sum(math.acos(c) ** 2 - (1 - c) * (1 + c) for c in _cosines(k) if not c >= 1)
-            distance = math.sqrt(float(np.vdot(off, off)) + excess)
-            return 0.0 if distance < 1e-6 and np.array_equal(x, y) else distance
-        gram, sound = finite(off.mT @ off)
-        sin2 = xp.linalg.eigvalsh(gram)  # rising, as the cosines fall
-        usual = (sin2 > eps(sin2)) & (sin2 < 1)
-        theta = xp.asin(xp.sqrt(xp.where(usual, sin2, 0.5)))
-        theta2 = xp.where(usual, theta * theta, xp.where(sin2 > 0, sin2, 0.0))
-        far = sin2[..., -1] > 0.9
-        if bool(xp.any(far)):
-            large = sin2[far] > 0.5
-            theta = xp.acos(xp.where(large, xp.linalg.svdvals(k[far]), 0.5))
-            theta2[far] = xp.where(large, theta * theta, theta2[far])
-        distance = safe_sqrt(xp.sum(theta2, axis=-1))
-        distance = xp.where(sound, distance, math.nan)
-        same = xp.all(flat(x) == flat(y), axis=-1)
-        return xp.where(same, xp.zeros_like(distance), distance)
+        # The cosines of the angles are the singular values of XᵀY, and |off|² is the sum of the
+        # squared sines. From cosines alone half the digits of small angles would be lost, but
+        # those of θ² - sin²θ = O(θ⁴) are not.
+        k = fast_matmul(x.mT, y)
+        move, off, cos = y - x, y - fast_matmul(x, k), svdvals(k)
+        sines2 = frobenius(off, off)
+        single = type(cos) is np.ndarray and cos.ndim == 1
+        more = fast_excess(cos) if single else excess(cos)
+        length2 = sines2 + where(sines2 > eps(k), more, 0 * sines2)  # else lost in rounding
+        return safe_sqrt(at_zero(frobenius(move, move), 0 * length2, length2))
 
     def geodesic(self, x: Array, v: Array) -> Callable[[float | Array], Array]:
-        s = v.mT @ v
-        length2 = frobenius(v, v)
-        length = safe_sqrt(length2)
+        gram, length2 = v.mT @ v, frobenius(v, v)
+        m, length = generator(0.0 * gram, gram), safe_sqrt(length2)
 
         def point(t: float | Array) -> Array:
-            t2 = t * t
-            s_t, step = expand(t2, 2) * s, expand(t, 2) * v
-            versine, sinc = cosine_series(s_t, abs(t) * length)
-            y = renew(x - x @ (s_t @ versine) + step @ sinc)
-            return at_zero(expand(t2 * length2, 2), x + step, y)  # exp(x, 0) is x to the last bit
+            e = expm(expand(t, 2) * m, abs(t) * length)[..., : self.p]
+            y = renew(x @ e[..., : self.p, :] + v @ e[..., self.p :, :])
+            straight = x + expand(t, 2) * v
+            return at_zero(expand(t * t * length2, 2), straight, y)  # exp(x, 0) is x
 
         return point
 
@@ -146,8 +130,10 @@ class Grassmann(FrameManifold):
         return self.transport_along(x, u, v) @ (self.exp(x, u).mT @ y)
 
     def transport_along(self, x: Array, v: Array, w: Array) -> Array:
-        versine, sinc = cosine_series(v.mT @ v, safe_sqrt(frobenius(v, v)))
-        return w - (v @ versine + x @ sinc) @ (v.mT @ w)
+        gram, p = v.mT @ v, self.p
+        e = expm(generator(0.0 * gram, gram, integral=True), safe_sqrt(frobenius(v, v)))
+        mean = x @ e[..., :p, 2 * p :] + v @ e[..., p : 2 * p, 2 * p :]  # of the moving basis
+        return w - mean @ (v.mT @ w)
 
     def to_coords(self, x: Array, v: Array) -> Array:
         return flat(reflector(x)(v)[..., self.p :, :])
@@ -180,9 +166,16 @@ class Grassmann(FrameManifold):
         return f"Grassmann({self.n}, {self.p})"
 
 
-def _cosines(k: np.ndarray) -> list[float]:
-    """Singular values of one small matrix, as plain floats: far quicker than an array of three."""
-    return svd(k)[1].tolist()
+def excess(cos: Array) -> Array:
+    """Sum of θ² - sin²θ over the angles with these cosines."""
+    cos = namespace(cos).where(cos >= 1, 1 - eps(cos), cos)  # where acos has a derivative
+    theta = namespace(cos).acos(cos)
+    return dot(theta, theta) - dot(1 - cos, 1 + cos)
+
+
+def fast_excess(cos: np.ndarray) -> float:
+    """`excess` of the few angles of one pair of subspaces, number by number."""
+    return sum(math.acos(c) ** 2 - (1 - c) * (1 + c) for c in cos.tolist() if not c >= 1)
 
 
 def _angle_over_sine(k: Array) -> tuple[Array, Array]:

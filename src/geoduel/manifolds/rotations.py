@@ -12,16 +12,19 @@ import numpy as np
 
 from .._numerics.arrays import (
     Array,
+    at_zero,
     cos_sinc,
     device,
     eps,
     expand,
-    in_blocks,
     namespace,
     normal,
     safe_sqrt,
+    where,
 )
-from .._numerics.linalg import eigh, expm1, identity, matmul, stop, svd, svdvals
+from .._numerics.exponential import expm1
+from .._numerics.gradients import detached
+from .._numerics.linalg import eigh, fast_matmul, identity, svd, svdvals
 from .._support.check import positive_int
 from ..errors import ArgumentError, NotOnManifoldError
 from ._frames import flat, frobenius, largest, renew
@@ -96,7 +99,7 @@ class Rotations(Manifold):
     def dist(self, x: Array, y: Array) -> Array:
         xp = namespace(x, y)
         if self.n <= 3:
-            return abs(_axis_angle(matmul(x.mT, y - x))[1])
+            return abs(_axis_angle(fast_matmul(x.mT, y - x))[1])
         # The singular values of Y ∓ X are 2 sin(θ/2) and 2 cos(θ/2), twice for each plane, and one
         # rises as the other falls. Arccosines of eigenvalues would lose half the digits.
         sin, cos = svdvals(y - x), xp.flip(svdvals(y + x), axis=-1)
@@ -104,62 +107,42 @@ class Rotations(Manifold):
         return safe_sqrt(0.5 * xp.vecdot(theta, theta))
 
     def geodesic(self, x: Array, v: Array) -> Callable[[float | Array], Array]:
-        parts = self._flow(x, v)
+        omega, fresh = self._omega(x, v), renew(x)  # one Newton-Schulz step ends rounding drift
+        size2 = 0.5 * frobenius(omega, omega)
+        turn = _exponential(omega, size2)
 
         def point(t: float | Array) -> Array:
-            base, fresh, turn = parts(t)
-            return base + matmul(fresh, turn)
+            base = at_zero(expand(t * t * size2, 2), x, fresh)  # exp(x, 0) is x to the last bit
+            return base + fast_matmul(fresh, turn(t))
 
         return point
 
-    def exp(self, x: Array, v: Array) -> Array:
-        if _is_single(x) and _is_single(v):
-            base, turn = _turn_of_one(x, v)
-            return base + base.dot(turn)
-        return self.geodesic(x, v)(1.0)
-
-    def exp_pair(self, x: Array, v: Array) -> tuple[Array, Array]:
-        if _is_single(x) and _is_single(v):
-            base, turn = _turn_of_one(x, v)
-            return base + base.dot(turn), base + base.dot(turn.T)  # e^{-Ω} is (e^Ω)ᵀ
-        base, fresh, turn = self._flow(x, v)(1.0)
-        return base + matmul(fresh, turn), base + matmul(fresh, turn.mT)
-
     def log(self, x: Array, y: Array) -> Array:
-        g = matmul(x.mT, y - x)  # R - I of the rotation R = XᵀY; exactly zero for equal points
+        g = fast_matmul(x.mT, y - x)  # R - I of the rotation R = XᵀY; exactly zero for equal points
         if self.n <= 3:
             coords, angle = _axis_angle(g)
-            single = _is_single(g)
-            c = np.asarray(coords, g.dtype) if single else namespace(g).stack(coords, axis=-1)
-            omega = _skew(c, self.n)
+            omega = _skew(namespace(g).stack(coords, axis=-1), self.n)
         else:
             omega, angle = _logarithm(g)
         bad = abs(angle) > math.pi - 2 * self.n * eps(g)
-        return self.mark_cut_locus(bad, matmul(x, omega), x, y)
+        return self.mark_cut_locus(bad, fast_matmul(x, omega), x, y)
 
     def transport_along(self, x: Array, v: Array, w: Array) -> Array:
-        half = _exponential(self._omega(x, v))[1](0.5)  # e^{Ω/2} - I
+        omega = self._omega(x, v)
+        half = _exponential(omega, 0.5 * frobenius(omega, omega))(0.5)  # e^{Ω/2} - I
         moved = self._omega(x, w)
-        moved = moved + matmul(half, moved)
-        return matmul(x, moved + matmul(moved, half))
+        moved = moved + fast_matmul(half, moved)
+        return fast_matmul(x, moved + fast_matmul(moved, half))
 
     def to_coords(self, x: Array, v: Array) -> Array:
         omega, xp = flat(x.mT @ v), namespace(x)
         return xp.take(omega, _layout(self.n, xp, x.dtype, device(x))[0], axis=-1)
 
     def from_coords(self, x: Array, c: Array) -> Array:
-        return matmul(x, _skew(c, self.n))
-
-    def unit_tangent(
-        self, rng: np.random.Generator, x: Array, batch: tuple[int, ...] = ()
-    ) -> Array:
-        if batch or x.ndim == 2:
-            return super().unit_tangent(rng, x, batch)
-        # The same numbers in the same order, part by part.
-        return in_blocks(lambda x: super(Rotations, self).unit_tangent(rng, x), 2, x)
+        return fast_matmul(x, _skew(c, self.n))
 
     def to_tangent(self, x: Array, a: Array) -> Array:
-        return matmul(x, self._omega(x, a))
+        return fast_matmul(x, self._omega(x, a))
 
     def riemannian_gradient(self, x: Array, g: Array) -> Array:
         return 2 * self.to_tangent(x, g)
@@ -242,17 +225,8 @@ class Rotations(Manifold):
 
     def _omega(self, x: Array, v: Array) -> Array:
         """Skew part of XᵀV."""
-        a = matmul(x.mT, v)
+        a = fast_matmul(x.mT, v)
         return 0.5 * (a - a.mT)
-
-    def _flow(self, x: Array, v: Array) -> Callable[[float | Array], tuple[Array, ...]]:
-        """Base point, the same freed of rounding drift, and e^{tΩ} - I.
-
-        One Newton-Schulz step ends the drift. Only exp(x, 0) is made of the very bits of x.
-        """
-        size, turn = _exponential(self._omega(x, v))
-        fresh = renew(x)
-        return lambda t: (_choose(expand(t * size == 0, 2), x, fresh), fresh, turn(t))
 
     def _need_plane(self, name: str) -> None:
         if self.n != 2:
@@ -265,77 +239,35 @@ class Rotations(Manifold):
         return f"Rotations({self.n})"
 
 
-def _exponential(omega: Array) -> tuple[Array, Callable[[float | Array], Array]]:
-    """Return a number that is zero for Ω = 0 alone, and the function e^{tΩ} - I of t."""
-    size = 0.5 * frobenius(omega, omega)
+def _exponential(omega: Array, size2: Array) -> Callable[[float | Array], Array]:
+    """The function t -> e^{tΩ} - I for skew Ω, |Ω|² / 2 = ``size2``."""
     if omega.shape[-1] <= 3:  # Rodrigues: (1 - cos tθ)/θ² Ω² + sin(tθ)/θ Ω
-        square = matmul(omega, omega)
+        square = fast_matmul(omega, omega)
 
         def turn(t: float | Array) -> Array:
-            cos, sinc = cos_sinc(t * t * size / 4)
+            cos, sinc = cos_sinc(t * t * size2 / 4)
             return expand(t * t * sinc * sinc / 2, 2) * square + expand(t * sinc * cos, 2) * omega
 
     else:
 
         def turn(t: float | Array) -> Array:
-            return _turn(expand(t, 2) * omega, math.sqrt(largest(t * t * size)))
+            size = math.sqrt(largest(t * t * size2))
+            e = expm1(expand(t, 2) * omega, size)
+            if size > 4:  # each of the squarings has doubled the rounding errors
+                e = renew(identity(e) + e) - identity(e)
+            return e
 
-    return size, turn
-
-
-def _turn(omega: Array, size: float, halved: bool = False) -> Array:
-    """e^Ω - I for angles up to ``size``; with ``halved`` e^{Ω/2} - I."""
-    turn = expm1(omega, size, -1, halved)
-    if size > 4:  # the squares that led up there have doubled rounding errors, each of them
-        turn = renew(identity(turn) + turn) - identity(turn)
     return turn
-
-
-def _turn_of_one(x: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The point freed of rounding drift, and e^Ω - I, with as few calls as can be: they cost most.
-
-    For v = 0 the very point, and zeros.
-    """
-    a, n = x.T.dot(v), len(x)
-    if a.dtype.kind != "f":
-        a = a.astype(float)
-    if n <= 3:
-        turn, size = _rodrigues(a.ravel().tolist(), n)
-        turn = np.array(turn, a.dtype).reshape(n, n)
-    else:
-        a = a - a.T.copy()  # 2Ω
-        flat = a.ravel()
-        size = math.sqrt(0.125 * float(flat.dot(flat)))
-        turn = _turn(a, size, halved=True)
-    return (renew(x) if size else x), turn
-
-
-def _rodrigues(a: list[float], n: int) -> tuple[list[float], float]:
-    """Entries of e^Ω - I for the skew part Ω of a matrix with the entries a, and the angle."""
-    if n == 2:
-        angle = 0.5 * (a[2] - a[1])
-        versine, sin = 2 * math.sin(0.5 * angle) ** 2, math.sin(angle)
-        return [-versine, -sin, sin, -versine], angle
-    p, q, r = 0.5 * (a[7] - a[5]), 0.5 * (a[2] - a[6]), 0.5 * (a[3] - a[1])
-    pp, qq, rr = p * p, q * q, r * r
-    angle = math.sqrt(pp + qq + rr)
-    if not angle:
-        return [0.0, -r, q, r, 0.0, -p, -q, p, 0.0], max(abs(p), abs(q), abs(r))
-    half = math.sin(0.5 * angle) / angle
-    s, c = 2 * half * math.cos(0.5 * angle), 2 * half * half
-    ps, qs, rs, pq, pr, qr = p * s, q * s, r * s, c * p * q, c * p * r, c * q * r
-    first = [-c * (qq + rr), pq - rs, pr + qs]
-    return [*first, pq + rs, -c * (pp + rr), qr - ps, pr - qs, qr + ps, -c * (pp + qq)], angle
 
 
 def _axis_angle(g: Array) -> tuple[list[Array], Array]:
     """Coordinates of the logarithm of R = I + g for n = 2 or 3, and its angle in [-π, π]."""
     xp = namespace(g)
     if g.shape[-1] == 2:
-        a, b, c, d = _entries(g)
+        a, b, c, d = (g[..., i, j] for i in range(2) for j in range(2))
         angle = xp.atan2(c - b, 2 + a + d)
         return [angle], angle
-    a, b, c, d, e, f, p, q, r = _entries(g)
+    a, b, c, d, e, f, p, q, r = (g[..., i, j] for i in range(3) for j in range(3))
     # The products of the unit quaternion (w, z, -y, x) with itself, times 4. Each row is a multiple
     # of it; the one with the largest entry on the diagonal has full accuracy at every angle.
     products = (
@@ -347,14 +279,14 @@ def _axis_angle(g: Array) -> tuple[list[Array], Array]:
     row, top = products[0], products[0][0]
     for i in (1, 2, 3):
         better = products[i][i] > top
-        row = [_choose(better, new, old) for new, old in zip(products[i], row, strict=True)]
-        top = _choose(better, products[i][i], top)
+        row = [where(better, new, old) for new, old in zip(products[i], row, strict=True)]
+        top = where(better, products[i][i], top)
     cos, *axis = row
     sin = safe_sqrt(axis[0] * axis[0] + axis[1] * axis[1] + axis[2] * axis[2])
     angle = 2 * xp.atan2(sin, abs(cos))
     still = sin == 0  # then cos is 4, and the derivative of 2 atan(sin / 4) / sin is wanted
-    scale = _choose(still, 0.5, angle / _choose(still, 1.0, sin))
-    scale = _choose(cos < 0, -scale, scale)
+    scale = where(still, 0.5, angle / where(still, 1.0, sin))
+    scale = where(cos < 0, -scale, scale)
     return [scale * a for a in axis], angle
 
 
@@ -368,26 +300,26 @@ def _logarithm(g: Array) -> tuple[Array, Array]:
     spectrum, so no eigenspace is cut.
     """
     xp = namespace(g)
-    r = stop(g)
+    r = detached(g)
     versine, q = eigh(0.5 * (r + r.mT))
     cos = 1 + versine
     far = cos < _widest_gap(cos, -0.6, 0.0)[..., None]
     root = 1 / xp.sqrt(1 + xp.where(far, -cos, cos))
-    tan = root[..., :, None] * matmul(matmul(q.mT, 0.5 * (r - r.mT)), q) * root[..., None, :]
+    tan = root[..., :, None] * (q.mT @ (0.5 * (r - r.mT)) @ q) * root[..., None, :]
     tan = xp.where(far[..., :, None] ^ far[..., None, :], xp.zeros_like(tan), tan)
-    tan2, p = eigh(matmul(tan.mT, tan))
+    tan2, p = eigh(tan.mT @ tan)
     length = xp.sqrt(abs(tan2))
     zero = length == 0
     ones = xp.ones_like(length)
     slope = xp.where(zero, ones, xp.atan(length) / xp.where(zero, ones, length))
-    omega = 2 * matmul(tan, matmul(p * slope[..., None, :], p.mT))
+    omega = 2 * (tan @ (p * slope[..., None, :]) @ p.mT)
     longest = 2 * xp.atan(length[..., -1])
     if bool(xp.any(far)):
         far = far[..., :, None] & far[..., None, :]
         turn, least = _complex_structure(tan, far)
         omega = xp.where(far, math.pi * turn - omega, omega)
         longest = xp.where(xp.any(far, axis=(-2, -1)), math.pi - 2 * least, longest)
-    omega = matmul(matmul(q, omega), q.mT)
+    omega = q @ omega @ q.mT
     omega = 0.5 * (omega - omega.mT)
     if r is not g:
         omega = omega + _change_of_logarithm(omega, g - r)  # zero, but for its derivative
@@ -438,47 +370,11 @@ def _widest_gap(a: Array, low: float, high: float) -> Array:
     return xp.sum(xp.where(widest, middle, xp.zeros_like(middle)), axis=-1)
 
 
-def _is_single(a: Array) -> bool:
-    return isinstance(a, np.ndarray) and a.ndim == 2
-
-
-def _entries(a: Array) -> list[Any]:
-    """Entries of the matrices, row by row; plain numbers, far quicker, for one NumPy matrix."""
-    if _is_single(a):
-        return a.ravel().tolist() if a.dtype == np.float64 else list(a.ravel())
-    n = a.shape[-1]
-    return [a[..., i, j] for i in range(n) for j in range(n)]
-
-
-def _choose(condition: Any, a: Any, b: Any) -> Any:
-    """``where`` that takes plain numbers as they are."""
-    if isinstance(condition, _BOOLS):
-        return a if condition else b
-    return namespace(condition).where(condition, a, b)
-
-
-_BOOLS = (bool, np.bool_)
-
-
 def _skew(c: Array, n: int) -> Array:
     """Skew matrices whose entries below the diagonal, row by row, are ``c``."""
     xp = namespace(c)
-    if n <= _SMALL:
-        entries = c @ _entries_of_coordinates(n, xp, c.dtype, device(c))
-        return xp.reshape(entries, (*c.shape[:-1], n, n))
     _, places, sign = _layout(n, xp, c.dtype, device(c))
     return sign * xp.reshape(xp.take(c, places, axis=-1), (*c.shape[:-1], n, n))
-
-
-_SMALL = 6  # size up to which a product with zeros and ones is quicker than picking entries
-
-
-@cache
-def _entries_of_coordinates(n: int, xp: Any, dtype: Any, where: Any) -> Array:
-    """The linear map from the coordinates of a skew matrix to its entries, row by row."""
-    _, places, sign = _layout(n, xp, dtype, where)
-    one = xp.eye(n * (n - 1) // 2, dtype=dtype, device=where)
-    return xp.take(one, places, axis=-1) * xp.reshape(sign, (-1,))
 
 
 @cache

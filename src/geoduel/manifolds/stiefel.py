@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache, cached_property
-from typing import Any
+from functools import cached_property
 
 import numpy as np
 
@@ -20,6 +19,7 @@ from ._frames import (
     finite,
     flat,
     frobenius,
+    generator,
     identity,
     largest,
     reflector,
@@ -153,13 +153,13 @@ class Stiefel(FrameManifold):
         if self._twin:
             return self._twin.geodesic(x, v)
         a, b, gram = self._parts(x, v)
-        generator = self._generator(a, gram)
+        m = generator(self._c * a, gram)
         length2 = frobenius(v, v)
         size = math.sqrt(self._c) * safe_sqrt(length2)  # bounds the norms of Ξ and of A
         p = self.p
 
         def point(t: float | Array) -> Array:
-            e = expm(expand(t, 2) * generator, abs(t) * size)[..., :p]
+            e = expm(expand(t, 2) * m, abs(t) * size)[..., :p]
             y = x @ e[..., :p, :] + b @ e[..., p:, :]
             if self._c == 2:
                 y = y @ expm(expand(-t, 2) * a, abs(t) * size)
@@ -167,16 +167,6 @@ class Stiefel(FrameManifold):
             return at_zero(expand(t * t * length2, 2), straight, renew(y))  # exp(x, 0) is x
 
         return point
-
-    def exp_pair(self, x: Array, v: Array) -> tuple[Array, Array]:
-        if self._twin:
-            return self._twin.exp_pair(x, v)
-        # One stack of two: for small matrices the number of calls is what costs.
-        xp = namespace(x, v)
-        lead = max(x.ndim, v.ndim) - 2
-        sign = xp.asarray([1.0, -1.0], dtype=x.dtype, device=x.device)
-        both = self.geodesic(x, v)(expand(sign, lead))
-        return both[0, ...], both[1, ...]
 
     def log(self, x: Array, y: Array) -> Array:
         if self.p < self.n:
@@ -212,7 +202,7 @@ class Stiefel(FrameManifold):
         bound = (0.9, 1.5 * math.sqrt(2))[c - 1] * largest(length)
         w = skew_action(rate, xp.concat([alpha, z], axis=-2), bound)
         size = math.sqrt(c) * length
-        e = expm(self._generator(a, gram, integral=True), size)[..., : 2 * p, :]
+        e = expm(generator(c * a, gram, integral=True), size)[..., : 2 * p, :]
         e = x @ e[..., :p, :] + b @ e[..., p:, :]
         z = w[..., p:, :]
         w = e[..., :p] @ w[..., :p, :] + z - e[..., 2 * p :] @ (b.mT @ z)
@@ -273,20 +263,6 @@ class Stiefel(FrameManifold):
         b = v - x @ k
         return 0.5 * (k - k.mT), b, b.mT @ b
 
-    def _generator(self, a: Array, gram: Array, integral: bool = False) -> Array:
-        """M with e^{tΞ} [X N] = [X N] e^{tM}.
-
-        N is not made orthonormal, so nothing special happens where it is short of full rank. With
-        ``integral`` M gets a third row and column, and e^M there ∫ e^{sM} ds for its first.
-        """
-        xp = namespace(a)
-        top = [self._c * a, -gram]
-        lower = _lower(self.p, integral, xp, a.dtype, a.device)
-        if integral:
-            top.append(xp.broadcast_to(lower[: self.p, : self.p], a.shape))
-        lower = xp.broadcast_to(lower, (*a.shape[:-2], *lower.shape))
-        return xp.concat([xp.concat(top, axis=-1), lower], axis=-2)
-
     def _logarithm(self, x: Array, y: Array, unique: bool) -> Array:
         """Shortest geodesic found from x to y; with ``unique`` only if no other is as short."""
         xp = namespace(x, y)
@@ -345,12 +321,3 @@ class Stiefel(FrameManifold):
     def __repr__(self) -> str:
         metric = "" if self.metric == "euclidean" else f", metric={self.metric!r}"
         return f"Stiefel({self.n}, {self.p}{metric})"
-
-
-@cache
-def _lower(p: int, integral: bool, xp: Any, dtype: Any, where: Any) -> Array:
-    """Rows [I 0], or [I 0 0] and [0 0 0]."""
-    rows = 2 if integral else 1
-    return xp.eye(rows * p, (rows + 1) * p, dtype=dtype, device=where) * xp.asarray(
-        [[1.0]] * p + [[0.0]] * (rows - 1) * p, dtype=dtype, device=where
-    )

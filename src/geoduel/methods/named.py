@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._numerics.arrays import Array, namespace
-from .._numerics.linalg import stop
+from .._numerics.gradients import detached
 from .._support.check import one_of
 from ..errors import ArgumentError
 from ..manifolds.base import Manifold
@@ -128,7 +128,7 @@ def start_point(
     if x0 is None:
         x0 = manifold.random_point(rng)
         return x0 if domain is None else domain.project(x0)
-    x0 = stop(x0)
+    x0 = detached(x0)
     manifold.check_point(x0, "x0")
     x0 = manifold.to_manifold(x0)
     if domain is not None and not bool(namespace(x0).all(domain.contains(x0))):

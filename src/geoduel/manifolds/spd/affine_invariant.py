@@ -6,24 +6,20 @@ import math
 from collections.abc import Callable
 
 from ..._numerics.arrays import Array, dot, namespace, safe_sqrt
+from ..._numerics.gradients import attach, detached, tracked
 from ..._numerics.linalg import (
     cholesky,
     congruence,
     eigh,
     eigvalsh,
     factor,
+    fast_matmul,
     identity,
-    lanes,
-    matmul,
-    stop,
     svd,
-    tracked,
 )
 from ..._numerics.symmetric import (
-    attach,
     exp_differences,
     exponential,
-    exponentials,
     hadamard,
     pack,
     spectral,
@@ -31,7 +27,6 @@ from ..._numerics.symmetric import (
     unpack,
 )
 from .metric import Metric, flat_dot, flattened
-from .near import Between
 
 __all__ = []
 
@@ -45,14 +40,6 @@ class AffineInvariant(Metric):
         log_X(Y)     = L log(B) Lᵀ
         dist(X, Y)   = |log B|, from the eigenvalues
         transport of U along V is E U Eᵀ with E = L e^{W/2} L⁻¹
-
-    Stacks of points, unless they are very far apart, and single near ones are seen from
-    X + Y = M Mᵀ instead. The eigenvalues of S = M⁻¹ (Y - X) M⁻ᵀ are tanh(λ/2), λ those of log B.
-    It is small for near points, so that products alone lead to
-
-        log_X(Y)     = M (I - S) artanh(S) Mᵀ
-        dist(X, Y)   = 2 |artanh S|
-        transport    E = M (I + S) (I - S²)^{-1/2} M⁻¹
     """
 
     def __init__(self, n: int) -> None:
@@ -66,61 +53,36 @@ class AffineInvariant(Metric):
         return flat_dot(a, a if v is u else congruence(inverse, v))
 
     def dist_from(self, x: Array) -> Callable[[Array], Array]:
-        low = inverse = steep = None
+        low, inverse = factor(x)
 
         def dist(y: Array) -> Array:
-            nonlocal low, inverse, steep
-            if low is None:  # else y was far, and it hardly pays to try again
-                if (seen := Between.of(x, y, 16)) and (distance := seen.dist()) is not None:
-                    return seen.mended(distance, self.dist, x, y)
-                low, inverse = factor(x)
-                steep = low.ndim > 2 and _is_steep(low)
-            if steep and not tracked(x, y):
-                logs = _log_singular_values(low, inverse, y)
+            e = congruence(inverse, y - x)
+            if tracked(e):
+                logs = flattened(_log_matrix(e, *_log_spectrum(e, low, inverse, y)))
             else:
-                e = congruence(inverse, y - x)
-                if tracked(e):
-                    logs = flattened(_log_matrix(e, *_log_spectrum(e, low, inverse, y)))
-                else:
-                    logs = _log_spectrum(e, low, inverse, y, vectors=False)[0]
+                logs = _log_spectrum(e, low, inverse, y, vectors=False)[0]
             return safe_sqrt(dot(logs, logs))
 
         return dist
 
     def geodesic(self, x: Array, v: Array) -> Callable[[float | Array], Array]:
         low, inverse = factor(x)
-        return exponential(congruence(inverse, v), low, lanes(x))
-
-    def exp(self, x: Array, v: Array) -> Array:
-        low, inverse = factor(x)
-        return exponentials(congruence(inverse, v), low, lanes(x), pair=False)[0]
-
-    def exp_pair(self, x: Array, v: Array) -> tuple[Array, Array]:
-        low, inverse = factor(x)
-        ahead, behind = exponentials(congruence(inverse, v), low, lanes(x), pair=True)
-        return ahead, behind
+        return exponential(congruence(inverse, v), low, x)
 
     def log(self, x: Array, y: Array) -> Array:
-        if (seen := Between.of(x, y, 8)) and (v := seen.log()) is not None:
-            return seen.mended(v, self.log, x, y)
         low, inverse = factor(x)
         e = congruence(inverse, y - x)
         logs, q = _log_spectrum(e, low, inverse, y)
         if tracked(low, e):
             return sym(congruence(low, _log_matrix(e, logs, q)))
-        return spectral(matmul(low, q), logs)
+        return spectral(fast_matmul(low, q), logs)
 
     def transport(self, x: Array, y: Array, v: Array) -> Array:
-        return sym(congruence(self._carrier(x, y), v))
-
-    def _carrier(self, x: Array, y: Array) -> Array:
-        """E for which the transport of V is E V Eᵀ."""
-        if (seen := Between.of(x, y, 2)) and (carrier := seen.carrier()) is not None:
-            return seen.mended(carrier, self._carrier, x, y)
         low, inverse = factor(x)
         e = congruence(inverse, y - x)
         spectrum = _log_spectrum(e, low, inverse, y)
-        return exponential(_log_matrix(e, *spectrum), low, identity(x), inverse, spectrum)(0.5)
+        half = exponential(_log_matrix(e, *spectrum), low, identity(x), inverse, spectrum)(0.5)
+        return sym(congruence(half, v))
 
     def transport_along(self, x: Array, v: Array, w: Array) -> Array:
         low, inverse = factor(x)
@@ -148,45 +110,23 @@ def _log_spectrum(
     sign. The singular values of L⁻¹ M, Y = M Mᵀ, are their roots and keep twice the digits.
     """
     xp = namespace(e)
-    values, q = eigh(stop(e)) if vectors else (eigvalsh(stop(e)), None)
-    if values.ndim == 1:
-        least, most = float(values[0]), float(values[-1])
-        if max(-least, most) <= _WIDE * (1 + least):
-            return xp.log1p(values), q
-        u, s, _ = svd(_relative(low, inverse, y))
-        return 2 * xp.log(s), u
+    values, q = eigh(detached(e)) if vectors else (eigvalsh(detached(e)), None)
     least, most = values[..., 0], values[..., -1]
-    narrow = xp.maximum(-least, most) <= _WIDE * (1 + least)
+    narrow = (xp.maximum(-least, most) <= _WIDE * (1 + least))[..., None]
     if bool(xp.all(narrow)):
         return xp.log1p(values), q
-    values = xp.log1p(xp.where(narrow[..., None], values, xp.zeros_like(values)))
-    u, s, _ = svd(_relative(low, inverse, y)[~narrow])
-    values[~narrow] = 2 * xp.log(s)
-    if q is not None:
-        q[~narrow] = u
-    return values, q
+    u, s, _ = svd(_relative(low, inverse, y))
+    logs = xp.where(narrow, xp.log1p(xp.where(narrow, values, 0.0)), 2 * xp.log(s))
+    return logs, q if q is None else xp.where(narrow[..., None], q, u)
 
 
 _WIDE = 64.0  # loss of accuracy by the spread of a spectrum that is accepted for speed
 
 
-def _log_singular_values(low: Array, inverse: Array, y: Array) -> Array:
-    """The logarithms of `_log_spectrum`, where most spectra are wide."""
-    xp = namespace(low)
-    return 2 * xp.log(xp.linalg.svdvals(_relative(low, inverse, y)))
-
-
 def _relative(low: Array, inverse: Array, y: Array) -> Array:
     """L⁻¹ M with Y = M Mᵀ; exactly I for Y = X."""
-    low = stop(low)
-    return identity(low) + stop(inverse) @ (cholesky(stop(y)) - low)
-
-
-def _is_steep(low: Array) -> bool:
-    """Whether a matrix of the stack has a condition number of 1e3 or more, by its factor."""
-    xp = namespace(low)
-    pivots = stop(xp.linalg.diagonal(low))
-    return bool(xp.any(xp.max(pivots, axis=-1) > 30 * xp.min(pivots, axis=-1)))
+    low = detached(low)
+    return identity(low) + detached(inverse) @ (cholesky(detached(y)) - low)
 
 
 def _log_matrix(e: Array, logs: Array, vectors: Array) -> Array:

@@ -9,8 +9,9 @@ from functools import cache
 import numpy as np
 
 from ..._numerics.arrays import Array, device, expand, namespace, safe_sqrt
-from ..._numerics.linalg import cholesky, eigh_positive, eigvalsh, identity, stop, svd
-from ..._numerics.symmetric import attach, hadamard, pack, sym, unpack
+from ..._numerics.gradients import attach, detached
+from ..._numerics.linalg import cholesky, eigh_positive, eigvalsh, identity, svd
+from ..._numerics.symmetric import hadamard, pack, sym, unpack
 from ...errors import NotOnManifoldError
 from .metric import Metric, flat_dot
 
@@ -46,12 +47,12 @@ class BuresWasserstein(Metric):
         xp = namespace(x, v)
         a = _lyapunov(x)(v)
         curve = a @ x @ a
-        values = eigvalsh(stop(a))
+        values = eigvalsh(detached(a))
         low, high = values[..., 0], values[..., -1]
 
         def point(t: float | Array) -> Array:
-            least = 1 + xp.minimum(stop(t) * low, stop(t) * high)
-            near = expand(xp.maximum(abs(stop(t) * low), abs(stop(t) * high)) <= 0.5, 2)
+            least = 1 + xp.minimum(detached(t) * low, detached(t) * high)
+            near = expand(xp.maximum(abs(detached(t) * low), abs(detached(t) * high)) <= 0.5, 2)
             t = expand(t, 2)
             ta = t * a
             # Both are (I + tA) X (I + tA): the first is exact at t = 0, the second does not cancel.
@@ -62,7 +63,7 @@ class BuresWasserstein(Metric):
         return point
 
     def extent(self, x: Array, v: Array) -> Array:
-        xp, values = namespace(x, v), eigvalsh(stop(_lyapunov(x)(v)))
+        xp, values = namespace(x, v), eigvalsh(detached(_lyapunov(x)(v)))
         most = xp.max(abs(values), axis=-1)
         return xp.where(most > 0, 1 / xp.where(most > 0, most, xp.ones_like(most)), math.inf)
 
@@ -82,7 +83,7 @@ class BuresWasserstein(Metric):
         rounding.
         """
         a = _lyapunov(x)(v)
-        least = 1 + eigvalsh(stop(a))[..., 0]
+        least = 1 + eigvalsh(detached(a))[..., 0]
         inside = namespace(a).where(expand(least > 0, 2), a, namespace(a).zeros_like(a))
         return self._mark_outside(least, _parallel(x, inside, w))
 
@@ -90,11 +91,11 @@ class BuresWasserstein(Metric):
     # would not be. Torch takes it as constant.
 
     def to_coords(self, x: Array, v: Array) -> Array:
-        values, q = eigh_positive(stop(x))
+        values, q = eigh_positive(detached(x))
         return pack(hadamard(q, 1 / _root_of_sums(values), v))
 
     def from_coords(self, x: Array, c: Array) -> Array:
-        values, q = eigh_positive(stop(x))
+        values, q = eigh_positive(detached(x))
         return hadamard(q, _root_of_sums(values), unpack(c, self.n))
 
     def gradient(self, x: Array, g: Array) -> Array:
@@ -121,14 +122,14 @@ def _root_of_sums(values: Array) -> Array:
 
 def _lyapunov(x: Array) -> Callable[[Array], Array]:
     """Return U -> A with A X + X A = U, for symmetric or skew U."""
-    values, q = eigh_positive(stop(x))
+    values, q = eigh_positive(detached(x))
     weights = 1 / (values[..., :, None] + values[..., None, :])
 
     def solve(u: Array) -> Array:
         def map_(b: Array) -> Array:
             return q @ (weights * (q.mT @ b @ q)) @ q.mT
 
-        a = map_(stop(u))
+        a = map_(detached(u))
 
         def adjoint(g: Array) -> tuple[Array, Array]:
             back = map_(g)
@@ -149,11 +150,11 @@ class _TransportMap:
 
     def __init__(self, x: Array, y: Array) -> None:
         self.x, self.y = x, y
-        values, q = eigh_positive(stop(x))
+        values, q = eigh_positive(detached(x))
         roots = namespace(values).sqrt(values)[..., None, :]
         self.root, self.inverse = q * roots, (q / roots).mT
-        self.u, self.s, _ = svd(self.root.mT @ cholesky(stop(y)))
-        rhs = self.u.mT @ (self.root.mT @ stop(y - x) @ self.root)
+        self.u, self.s, _ = svd(self.root.mT @ cholesky(detached(y)))
+        rhs = self.u.mT @ (self.root.mT @ detached(y - x) @ self.root)
         self.g = sym(self.u @ (rhs / (self.s[..., :, None] + values[..., None, :])))
 
     def minus_identity(self) -> Array:
@@ -173,7 +174,7 @@ class _TransportMap:
         move = self.inverse.mT @ self.g
 
         def adjoint(g: Array) -> tuple[Array, Array]:
-            a = stop(self.minus_identity())
+            a = detached(self.minus_identity())
             g = expand(g, 2)
             return -g * a, g * sym(namespace(a).linalg.solve(identity(a) + a, a))
 
@@ -185,7 +186,7 @@ def _parallel(x: Array, a: Array, w: Array) -> Array:
     xp = namespace(x, w)
     lift, start = _lyapunov(x)(w), cholesky(x)
     lift, velocity = lift @ start, a @ start
-    values = eigvalsh(stop(a))
+    values = eigvalsh(detached(a))
     values = xp.where(xp.isfinite(values), values, xp.zeros_like(values))
     low, high = float(xp.min(values)), float(xp.max(values))
     nodes, matrix, weights = (xp.asarray(g, dtype=x.dtype, device=device(x)) for g in _gauss(8))

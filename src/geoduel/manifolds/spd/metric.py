@@ -23,13 +23,6 @@ class Metric(Protocol):
     def dist(self, x: Array, y: Array) -> Array:
         return self.dist_from(x)(y)
 
-    def exp(self, x: Array, v: Array) -> Array:
-        return self.geodesic(x, v)(1.0)
-
-    def exp_pair(self, x: Array, v: Array) -> tuple[Array, Array]:
-        point = self.geodesic(x, v)
-        return point(1.0), point(-1.0)
-
     def log(self, x: Array, y: Array) -> Array: ...
     def transport(self, x: Array, y: Array, v: Array) -> Array: ...
     def transport_along(self, x: Array, v: Array, w: Array) -> Array: ...

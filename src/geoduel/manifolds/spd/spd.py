@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from ..._numerics.arrays import Array, in_blocks, namespace, normal
-from ..._numerics.linalg import eigvalsh, positive, stop
+from ..._numerics.arrays import Array, namespace, normal
+from ..._numerics.gradients import detached
+from ..._numerics.linalg import eigvalsh, positive
 from ..._numerics.symmetric import ExpLog, sym, unpack
 from ..._support.check import one_of, positive_int
 from ...errors import NotOnManifoldError
@@ -115,7 +116,7 @@ class SPD(Manifold):
         return self._metric.inner(x, u, v)
 
     def dist(self, x: Array, y: Array) -> Array:
-        return in_blocks(self._metric.dist, 2, x, y)
+        return self._metric.dist(x, y)
 
     def dist_from(self, x: Array) -> Callable[[Array], Array]:
         """Return ``y -> dist(x, y)``, with the work on ``x`` done once.
@@ -136,12 +137,6 @@ class SPD(Manifold):
     def geodesic(self, x: Array, v: Array) -> Callable[[float | Array], Array]:
         return self._metric.geodesic(x, v)
 
-    def exp(self, x: Array, v: Array) -> Array:
-        return in_blocks(self._metric.exp, 2, x, v)
-
-    def exp_pair(self, x: Array, v: Array) -> tuple[Array, Array]:
-        return in_blocks(self._metric.exp_pair, 2, x, v)
-
     @property
     def complete(self) -> bool:
         return not isinstance(self._metric, BuresWasserstein)
@@ -152,10 +147,10 @@ class SPD(Manifold):
         return super().extent(x, v)
 
     def log(self, x: Array, y: Array) -> Array:
-        return in_blocks(self._metric.log, 2, x, y)
+        return self._metric.log(x, y)
 
     def transport(self, x: Array, y: Array, v: Array) -> Array:
-        return in_blocks(self._metric.transport, 2, x, y, v)
+        return self._metric.transport(x, y, v)
 
     def transport_along(self, x: Array, v: Array, w: Array) -> Array:
         return self._metric.transport_along(x, v, w)
@@ -201,7 +196,7 @@ class SPD(Manifold):
 
     def check_point(self, x: Array, name: str = "x") -> None:
         super().check_point(x, name)
-        least = float(namespace(x).min(eigvalsh(stop(x))))
+        least = float(namespace(x).min(eigvalsh(detached(x))))
         if not least > 0:
             raise NotOnManifoldError(
                 f"{name} is not on {self}: its smallest eigenvalue is {least:.6g}, expected > 0"
