@@ -18,7 +18,7 @@ import geoduel as gd
 from geoduel._numerics.arrays import cos_sinc, cosh_sinhc, dot
 from geoduel._numerics.exponential import fast_series, series
 from geoduel._numerics.linalg import fast_lapack, fast_matmul
-from geoduel.manifolds.grassmann import excess, fast_excess
+from geoduel.manifolds.grassmann import fast_squared_angles, squared_angles
 from geoduel.manifolds.sphere import fast_walk
 from geoduel.problems import Rayleigh
 from geoduel.problems.karcher import Karcher, fast_log_eigenvalues, log_eigenvalues
@@ -97,8 +97,10 @@ def matrix_cases() -> Iterator[Case]:
     yield Case("inverse factor", lapack("trtri", 0, 1), np.linalg.inv, (np.linalg.cholesky(x),), 64)
     for rows in (1, 2, 4):
         yield Case(f"series, {rows}", fast_series, series, (a, rng.standard_normal((rows, 4))), 8)
-    for cosines in ([0.0, 0.5, 1.0], [1 - 1e-9, 0.9, 1 + EPS]):
-        yield Case(f"excess, {cosines[0]:g}", fast_excess, excess, (np.array(cosines),), 64)
+    for angles in ([0.1, 0.7, 1.5], [0.0, 1e-7, 0.3], [0.0, 0.0, 1e-9]):
+        sines, cosines = np.diag(np.sin(angles)), np.diag(np.cos(angles))
+        name = f"squared angles up to {max(angles):g}"
+        yield Case(name, fast_squared_angles, squared_angles, (cosines, sines), 16)
     for condition in (10.0, 1e6):
         matrices = Karcher.random(5, 10, condition, rng=0).matrices
         wt = np.ascontiguousarray(whiten(matrices).mT)

@@ -8,13 +8,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .._numerics.arrays import Array, at_zero, dot, eps, expand, namespace, normal, safe_sqrt, where
+from .._numerics.arrays import Array, at_zero, eps, expand, namespace, normal, safe_sqrt
 from .._numerics.linalg import fast_matmul, svd, svdvals
 from .._support.check import positive_int
 from ..errors import ArgumentError
 from ._frames import (
     FrameManifold,
     expm,
+    finite,
     flat,
     frobenius,
     generator,
@@ -95,15 +96,10 @@ class Grassmann(FrameManifold):
         return frobenius(u, v)
 
     def dist(self, x: Array, y: Array) -> Array:
-        # The cosines of the angles are the singular values of XᵀY, and |off|² is the sum of the
-        # squared sines. From cosines alone half the digits of small angles would be lost, but
-        # those of θ² - sin²θ = O(θ⁴) are not.
         k = fast_matmul(x.mT, y)
-        move, off, cos = y - x, y - fast_matmul(x, k), svdvals(k)
-        sines2 = frobenius(off, off)
-        single = type(cos) is np.ndarray and cos.ndim == 1
-        more = fast_excess(cos) if single else excess(cos)
-        length2 = sines2 + where(sines2 > eps(k), more, 0 * sines2)  # else lost in rounding
+        move, off = y - x, y - fast_matmul(x, k)
+        single = type(k) is np.ndarray and k.ndim == 2
+        length2 = fast_squared_angles(k, off) if single else squared_angles(k, off)
         return safe_sqrt(at_zero(frobenius(move, move), 0 * length2, length2))
 
     def geodesic(self, x: Array, v: Array) -> Callable[[float | Array], Array]:
@@ -166,16 +162,37 @@ class Grassmann(FrameManifold):
         return f"Grassmann({self.n}, {self.p})"
 
 
-def excess(cos: Array) -> Array:
-    """Sum of θ² - sin²θ over the angles with these cosines."""
-    cos = namespace(cos).where(cos >= 1, 1 - eps(cos), cos)  # where acos has a derivative
-    theta = namespace(cos).acos(cos)
-    return dot(theta, theta) - dot(1 - cos, 1 + cos)
+def squared_angles(k: Array, off: Array) -> Array:
+    """Sum of the squared angles between subspaces, from K = XᵀY and Y - XK.
+
+    Small angles come from sines, the singular values of Y - XK, large ones from cosines, those of
+    K: either alone loses half the digits at one end.
+    """
+    xp = namespace(k)
+    gram, sound = finite(off.mT @ off)
+    sin2 = xp.linalg.eigvalsh(gram)  # rising, as the cosines fall
+    usual = (sin2 > eps(sin2)) & (sin2 < 1)
+    theta = xp.asin(xp.sqrt(xp.where(usual, sin2, 0.5)))
+    theta2 = xp.where(usual, theta * theta, xp.where(sin2 > 0, sin2, 0.0))
+    far = sin2[..., -1] > 0.9
+    if bool(xp.any(far)):
+        large = sin2[far] > 0.5
+        theta = xp.acos(xp.where(large, xp.linalg.svdvals(k[far]), 0.5))
+        theta2[far] = xp.where(large, theta * theta, theta2[far])
+    return xp.where(sound, xp.sum(theta2, axis=-1), math.nan)
 
 
-def fast_excess(cos: np.ndarray) -> float:
-    """`excess` of the few angles of one pair of subspaces, number by number."""
-    return sum(math.acos(c) ** 2 - (1 - c) * (1 + c) for c in cos.tolist() if not c >= 1)
+def fast_squared_angles(k: np.ndarray, off: np.ndarray) -> float:
+    """`squared_angles` of one pair of subspaces, angle by angle.
+
+    The squared sines sum to |Y - XK|², and in θ² - sin²θ = O(θ⁴) cosines lose nothing. Where the
+    sum is at rounding level, so is that difference to it.
+    """
+    sines2 = float(np.vdot(off, off))
+    if sines2 < eps(k):
+        return sines2
+    cosines = svdvals(k).tolist()
+    return sines2 + sum(math.acos(c) ** 2 - (1 - c) * (1 + c) for c in cosines if not c >= 1)
 
 
 def _angle_over_sine(k: Array) -> tuple[Array, Array]:
