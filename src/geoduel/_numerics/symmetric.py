@@ -227,8 +227,13 @@ def exponential(
     def at(t: float | Array) -> Array:
         numbers = detached(t)
         a = expand(numbers, 1) * values
-        near = (abs(numbers) * size <= 1)[..., None]
-        e = xp.where(near, xp.expm1(a), xp.exp(a))
+        near = abs(numbers) * size <= 1
+        if near.ndim:  # several problems
+            near = near[..., None]
+            e = xp.where(near, xp.expm1(a), xp.exp(a))
+            before = xp.where(near[..., None], product, 0.0)
+        else:
+            e, before = (xp.expm1(a), product) if near else (xp.exp(a), 0.0)
         if tracked(w, t):
             tw = expand(t, 2) * w
             middle = attach(
@@ -239,6 +244,6 @@ def exponential(
             moved = fast_matmul(start * e[..., None, :], end.mT)
         if right is None:
             moved = sym(moved)
-        return xp.where(near[..., None], product, 0.0) + moved
+        return before + moved
 
     return at
