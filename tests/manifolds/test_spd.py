@@ -332,7 +332,7 @@ def test_stacks_agree_with_single_points_at_every_distance(n, reach):
         strict=True,
     ):
         np.testing.assert_array_equal(stack, stack.mT)
-        # Each is within 16 units of the value to 40 digits, so that they are within 32 of each other.
+        # Each is within 16 units of the value to 40 digits, so both within 32 of each other.
         np.testing.assert_allclose(stack, single, rtol=0, atol=32 * EPS * np.max(stack))
     np.testing.assert_allclose(spd.dist(x, y), reach, rtol=1e-14 if reach > 1e-3 else 1e-7)
     for stack, single in [
