@@ -70,10 +70,12 @@ def orthonormal_basis(m: Geometry, x: Array, tilt: float = 1.0) -> tuple[Array, 
     rows, s, sound = _directions(m, x, tilt)
     # Single precision is enough to tell zero from not: x itself may be no better.
     beyond = s[..., d] if d < s.shape[-1] else eps(x) * s[..., 0]
-    if bool(xp.any(sound & ~(beyond < 1e-3 * s[..., d - 1]))):
+    bad = sound & ~(beyond < 1e-3 * s[..., d - 1])
+    if bool(xp.any(bad)):
+        first = ", ".join(f"{value:.3g}" for value in host(s)[host(bad)][0][:20])
         raise GeoduelError(
-            f"{m}: the projections on the tangent space at a point do not span {d} "
-            f"dimensions; singular values {s!r:.200}"
+            f"{m}: the projections on the tangent space at a point do not span {d} dimensions; "
+            f"their singular values are {first}"
         )
     spoilt, sound = not bool(xp.all(sound)), sound[..., None, None]
     rows = rows[..., :d, :]
