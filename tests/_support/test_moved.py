@@ -13,7 +13,7 @@ import pytest
 import geoduel as gd
 from geoduel._support.moved import MOVED, NAMES, RENAMED
 
-NEEDS = {"problems.attack": "torch", "web": "fastapi"}
+NEEDS = {"problems.attack": "torch", "reproduce.attack": "torch", "web": "fastapi"}
 
 
 @pytest.mark.parametrize("old", [m for m in MOVED if m != "baselines.karcher_mean"])

@@ -1,1 +1,1 @@
-"""What every part needs: checks of arguments, progress, lazy names, files."""
+"""What every part needs: checks of arguments, progress, files, lazy names, old module paths."""

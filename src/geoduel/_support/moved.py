@@ -18,6 +18,8 @@ _DESCENT = dict.fromkeys(
     ("block", "duel_csa", "duel_newton", "face", "first_step", "noise"), "descent"
 )
 _PEOPLE = dict.fromkeys(("bisection", "chart", "ideal_point", "observer", "perception"), "people")
+_FIGURES = ("rayleigh", "karcher", "constrained", "attack", "horizon")
+_EVIDENCE = ("rates", "lemmas", "amplification", "errata")
 _ATTACK = ("adapters", "command", "data", "figures", "methods", "networks", "threat")
 
 MOVED: dict[str, tuple[str, ...]] = {
@@ -42,6 +44,7 @@ MOVED: dict[str, tuple[str, ...]] = {
     "problems.attack.oracles": ("attack.judge", "attack.remote"),
     "problems.attack.shapes": ("attack.priors",),
     **{f"problems.attack.{name}": (f"attack.{name}",) for name in _ATTACK},
+    **{f"reproduce.{name}": (f"reproduce.experiments.{name}",) for name in _FIGURES + _EVIDENCE},
     "study.parts": ("study.settings",),
     "study.people": ("oracles.people",),
     "study.sql": ("study.storage.sql",),

@@ -1,8 +1,7 @@
 """The duel page: anyone can answer, in any browser. Needs the extra ``web``.
 
-`serve` shows a study, `dashboard` shows the studies of a storage. What they
-serve is a FastAPI application, made by `create_app` from boards (`Board`): a study, how to
-show its points, and what to ask.
+`serve` shows a study, `dashboard` the studies of a storage. Both serve a FastAPI application, which
+`create_app` makes from boards (`Board`): a study, how to show its points, and what to ask.
 """
 
 from typing import TYPE_CHECKING
