@@ -27,7 +27,7 @@ class Asked(NamedTuple):
 
 
 class OpenImages:
-    """Images, each of which is open until one of its perturbations fools the network.
+    """Images; each is open until one of its perturbations fools the network.
 
     Points have shape (..., k, channels, height, width), one a live image. The last points are
     remembered, so that an incumbent costs no second pass.

@@ -34,10 +34,10 @@ def from_objective(
         f takes leading axes, ``(..., *point_shape)``, and returns an array of shape ``(...)``.
     cache : bool
         Remember the values at the points (or arrays of points) of the last two duels, so that an
-        incumbent that is asked again is not evaluated again: three evaluations an iteration of
-        RDNGD in place of four. Points are recognised by their content, so arrays may be reused and
-        overwritten; a single torch tensor by its identity and version counter. Turn it off for a
-        function that returns another value each time.
+        incumbent that is asked again is not evaluated again. An iteration of RDNGD then takes three
+        evaluations in place of four. Points are recognised by their content, so arrays may be
+        reused and overwritten; a single torch tensor by its identity and version counter. Turn it
+        off for a function that returns another value each time.
 
     Returns
     -------
