@@ -22,7 +22,7 @@ from .noise import Noise, lead
 
 __all__ = ["DuelNewton", "NewtonState"]
 
-# Frozen. docs/notebook/duel-newton.md says what they were tuned on, and what had been seen by then.
+# Frozen; docs/notebook/duel-newton.md says what they were tuned on.
 TAU = (0.06, 0.4)  # prior deviation of H from I: least, and per unit of contradiction
 BLUR = 0.3  # width of the sigmoid of a duel, in probe lengths
 GAIN = 1.2  # growth of log δ, per unit of contradiction, at most; see `_gain`

@@ -14,7 +14,7 @@ from .face import Face
 
 __all__ = ["Memory", "Stretch", "Window", "logistic", "whitened"]
 
-# Frozen. docs/notebook/duel-newton.md says what they were tuned on, and what had been seen by then.
+# Frozen; docs/notebook/duel-newton.md says what they were tuned on.
 FAITH = 0.3  # precision of a remembered gradient, as a share of that of its answers
 CURVED = (0.13, 10.0)  # misfit from which remembered gradients fade, and by how much a block
 
