@@ -194,6 +194,23 @@ def test_every_room_has_its_layer():
     assert rooms - {"__init__"} == set(" ".join(LAYERS).split())
 
 
+def test_contributing_shows_the_layers():
+    page = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8").split("## Layers")[1]
+    rows = re.findall(r"^\| (`.*`) \|", page.split("\n## ")[0], re.MULTILINE)
+    assert [row.replace("`", "") for row in rows] == LAYERS
+
+
+def test_contributing_says_where_everything_is():
+    """Each room has its place in the first table, and each place of the table exists."""
+    page = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8").split("## Where things are")[1]
+    first = re.findall(r"^\| (`.*`) \|", page.split("\n## ")[0], re.MULTILINE)
+    places = {place.rstrip("/") for row in first for place in re.findall(r"`(.+?)`", row)}
+    rooms = {path.name for path in SOURCE.iterdir() if path.is_dir() or path.suffix == ".py"}
+    hidden = {"__init__.py", "__pycache__", "_version.py"}
+    assert rooms - hidden <= places
+    assert all((SOURCE / place).exists() or (ROOT / place).exists() for place in places)
+
+
 def test_imports_make_no_circle():
     """Files can be read in an order in which each needs only those before it."""
     try:
