@@ -527,7 +527,7 @@ def convex(
     point farther from the set's points, and, except for ``rule="boundary"``, a vanishing gradient
     at the optimum. Closed g-convex sets of Hadamard manifolds have such a projection.
 
-    What the proof gives is a hitting time: in expectation fewer than T iterations pass until an
+    The proof gives a hitting time: in expectation fewer than T iterations pass until an
     iterate is within eps of the optimum. The printed E f(best) - f* < eps treats that as certain;
     in practice gaps are far below eps.
 

@@ -119,7 +119,7 @@ class OpenImages:
     # -- private -----------------------------------------------------------------------------------
 
     def _recalled(self, p: torch.Tensor) -> Asked:
-        """What is remembered of points, with a NaN as score where nothing is."""
+        """Remembered results at points; the score is NaN where there is none."""
         score = torch.full_like(p[..., 0, 0, 0], torch.nan)
         fools = torch.zeros_like(score, dtype=torch.bool)
         for asked in self.memory if p.ndim == 4 else ():

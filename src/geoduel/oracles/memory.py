@@ -1,7 +1,7 @@
 """Values of an objective that are remembered, so that no incumbent is evaluated twice.
 
-What is remembered is what the last two duels were about. In an iteration of RDNGD, which asks for
-two duels and whose second one holds the incumbent, that saves one evaluation of four.
+The points of the last two duels are remembered. An iteration of RDNGD asks for two duels, the
+second with the incumbent, and so saves one evaluation of four.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ __all__ = ["ArrayMemory", "PointMemory"]
 class PointMemory:
     """Values at the four points of the last two duels.
 
-    Points are recognised by their content, so arrays may be overwritten. What is known is replaced
-    as a whole and never changed, so that threads may share it.
+    Points are recognised by their content, so arrays may be overwritten. The values are
+    replaced as a whole and never changed, so that threads may share them.
     """
 
     def __init__(self) -> None:

@@ -72,7 +72,7 @@ class Objective(OracleBase):
         self._arrays = ArrayMemory() if cache else None
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # What is remembered stays behind: it would travel to every worker with every pair.
+        # The remembered values stay behind: they would travel to every worker with every pair.
         return Objective, (self._f, self.vectorized, self._cache)
 
     def __repr__(self) -> str:
