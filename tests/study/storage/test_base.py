@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import threading
+import time
 
 import pytest
 
@@ -71,6 +72,7 @@ def test_writers_take_turns(storage):
 
     def act(log):
         number = len(log.read(0)) + 1
+        time.sleep(1e-5)  # another thread may run in between
         log.append([Row(number, "{}", "")])
         return number
 
