@@ -25,32 +25,28 @@ class PointMemory:
     """
 
     def __init__(self) -> None:
-        self._known: tuple[tuple[Any, float], ...] = ()
+        self._known: tuple[Any, ...] = (None,) * 8  # a key and a value a point, the newest first
 
     def values(self, f: Callable[[Array], float], x: Array, y: Array) -> tuple[float, float]:
         """f(x) and f(y), remembered or new."""
-        known = self._known
         kx, ky = _key(x), _key(y)
-        if (fx := _find(kx, known)) is None:
-            fx = f(x)
-        if (fy := fx if kx == ky is not None else _find(ky, known)) is None:
-            fy = f(y)
-        self._known = ((kx, fx), (ky, fy), *known[:2])
+        k1, f1, k2, f2, k3, f3, k4, f4 = self._known
+        fx = f1 if kx == k1 else f2 if kx == k2 else f3 if kx == k3 else f4 if kx == k4 else f(x)
+        if ky == kx:
+            fy = fx
+        else:
+            fy = (
+                f1 if ky == k1 else f2 if ky == k2 else f3 if ky == k3 else f4 if ky == k4 else f(y)
+            )
+        self._known = kx, fx, ky, fy, k1, f1, k2, f2
         return fx, fy
-
-
-def _find(wanted: Any, known: tuple[tuple[Any, float], ...]) -> float | None:
-    for key, value in known:
-        if key == wanted is not None:
-            return value
-    return None
 
 
 def _key(x: Array) -> Any:
     """What tells a point from others, now and after it was overwritten.
 
     Its content in main memory; identity and version of a tensor on an accelerator, since reading
-    it would wait for what runs there; None for arrays that have neither.
+    it would wait for what runs there. Arrays that have neither are like no other.
     """
     if type(x) is np.ndarray:
         return x.tobytes() if x.ndim == 1 else (x.tobytes(), x.shape)
@@ -59,7 +55,7 @@ def _key(x: Array) -> Any:
             return host(x).tobytes(), tuple(x.shape)
         return id(x), x._version
     except (AttributeError, RuntimeError):
-        return None
+        return object()
 
 
 class ArrayMemory:
