@@ -81,8 +81,8 @@ class Objective(OracleBase):
     def answers(
         self, x: Array, y: Array, point_ndim: int | None = None, executor: Executor | None = None
     ) -> Any:
-        fx, fy = self._values(x, y, point_ndim, executor)
         # No sign of a difference, since infinite values may meet.
+        fx, fy = self._values(x, y, point_ndim, executor)
         return (fx > fy) - (fx < fy) if type(fx) is float else answer_of(fx > fy, fx < fy, x)
 
     def difference(
@@ -101,9 +101,9 @@ class Objective(OracleBase):
         self, x: Array, y: Array, point_ndim: int | None, executor: Executor | None
     ) -> tuple[Any, Any]:
         """Values at two points, as floats; at two arrays of points, as arrays."""
-        if point_ndim is None and self.vectorized:
-            point_ndim = self.point_ndim
-        if x.ndim == point_ndim == y.ndim or (point_ndim is None and not self.vectorized):
+        if point_ndim is None:
+            point_ndim = self.point_ndim if self.vectorized else x.ndim
+        if x.ndim == point_ndim == y.ndim:
             if self._points is None:
                 return self._evaluate_one(x), self._evaluate_one(y)
             return self._points.values(self._evaluate_one, x, y)
