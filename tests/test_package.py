@@ -219,6 +219,15 @@ def test_imports_make_no_circle():
         pytest.fail(" -> ".join(error.args[1]))
 
 
+def test_every_module_has_its_tests():
+    """``tests`` mirrors ``src/geoduel``: a/_b.py and a/b.py are tested in a/test_b.py."""
+    modules = {path.relative_to(SOURCE) for path in SOURCE.rglob("*.py")}
+    named = {p for p in modules if p.name not in ("__init__.py", "_version.py")}
+    wanted = {p.parent / f"test_{p.stem.lstrip('_')}.py" for p in named}
+    missing = sorted(str(p) for p in wanted if not (ROOT / "tests" / p).is_file())
+    assert not missing, f"tests/ lacks {', '.join(missing)}"
+
+
 def blocks(page: Path) -> list[str]:
     """Python blocks of a page, each preceded by blank lines so that tracebacks give its line."""
     text = page.read_text(encoding="utf-8")
