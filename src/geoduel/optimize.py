@@ -9,13 +9,14 @@ from collections.abc import Callable, Generator
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 
 from ._numerics.arrays import Array, namespace
 from ._support.check import as_generator, one_of, positive_int
 from ._support.progress import RECORDS, progress_bar, round_up, thin
+from .domains.base import Domain
 from .domains.feasibility import feasible_first
 from .errors import ArgumentError, BudgetExhaustedError, OracleError, TiesWarning
 from .manifolds.base import Manifold
@@ -24,9 +25,6 @@ from .methods.base import check_state, questions
 from .methods.named import named, start_point
 from .oracles.base import Oracle, answers_of
 from .result import History, Result
-
-if TYPE_CHECKING:
-    from .domains.base import Domain
 
 __all__ = ["Callback", "Progress", "minimize"]
 

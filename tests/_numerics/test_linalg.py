@@ -14,7 +14,7 @@ from geoduel._numerics.linalg import (
     factor,
     fast_matmul,
     identity,
-    positive,
+    positive_definite,
     svd,
     svdvals,
 )
@@ -94,11 +94,11 @@ def test_factors_of_what_rounding_made_singular(batch):
 
 def test_positive_repairs_rounding_alone():
     good = np.diag([1.0, 1e-300])
-    assert positive(good, "a") is good
-    raised = positive(np.diag([1.0, -1e-17]), "a")
+    assert positive_definite(good, "a") is good
+    raised = positive_definite(np.diag([1.0, -1e-17]), "a")
     assert 0 < raised[1, 1] < 4e-15
     with pytest.raises(NotOnManifoldError, match=r"a is not positive definite.*-1e-08"):
-        positive(np.diag([1.0, -1e-8]), "a")
+        positive_definite(np.diag([1.0, -1e-8]), "a")
 
 
 @pytest.mark.parametrize("name", ["eigh", "eigvalsh", "svd", "cholesky", "factor"])

@@ -74,6 +74,14 @@ def test_holonomy_around_an_octant_is_a_quarter_turn():
     assert abs(vector @ turned) < 1e-12  # the area π/2 of the octant
 
 
+def test_own_coordinates_are_those_of_the_manifold_and_of_any_length():
+    manifold, own = gd.Sphere(4), np.array([[1.0, -2.0, 9.0]])
+    frame = Frame(manifold.random_point(np.random.default_rng(5)), np.eye(3)[:, [2, 0, 1]])
+    v = frame.vectors(manifold, own)
+    np.testing.assert_allclose(manifold.to_coords(frame.point, v), own, atol=1e-14)
+    np.testing.assert_allclose(manifold.norm(frame.point, v), [np.sqrt(86)], rtol=1e-15)
+
+
 def test_steps_beyond_the_injectivity_radius_are_shortened():
     frame = frame_on(gd.Torus(2))
     assert np.linalg.norm(frame.tangent(gd.Torus(2), np.array([30.0, 40.0]))) < np.pi

@@ -69,6 +69,7 @@ def test_a_start_may_require_gradients():
         (gd.Sphere(2), np.ones(2), None, NotOnManifoldError, "x0 is not on"),
         (gd.Euclidean(2), np.full(2, 2.0), DISC, ArgumentError, "x0 is not in the domain"),
         (gd.Euclidean(3), None, DISC, ArgumentError, r"points of shape \(2,\); expected \(3,\)"),
+        (gd.Euclidean(2), None, 3, ArgumentError, r"domain must be a Domain .*, got 3"),
     ],
 )
 def test_a_wrong_start_is_named(manifold, x0, domain, error, words):

@@ -10,8 +10,8 @@ import pytest
 from geoduel.reproduce.report import (
     Claim,
     Figure,
+    Gallery,
     Pace,
-    Pictures,
     Section,
     Table,
     number,
@@ -45,7 +45,7 @@ def page(tmp_path_factory):
             "Text with `code` and a < b.",
             Figure("one", drawing(), 'A "caption"'),
             Table(["x", "picture"], [["1.5", JPEG], ["−2·10⁻³", JPEG]], "Numbers.", name="one"),
-            Pictures([[(JPEG, "before"), (JPEG, "after")]], "Both."),
+            Gallery([[(JPEG, "before"), (JPEG, "after")]], "Both."),
         ],
         claims=[Claim("5.1", "fast", "10", "20", 2.0, "because")],
         paces=[Pace("one", "RDNGD", 1e-6, 1000.0, 100.0, 10.0, 1, 3)],

@@ -99,14 +99,14 @@ def test_a_log_of_another_method_does_not_replay():
 def test_a_schedule_needs_a_length():
     with pytest.raises(errors.ArgumentError, match="give iterations= or budget="):
         make(gd.RDNGD())
-    assert make(gd.RDNGD(), iterations=3).stop is None
+    assert make(gd.RDNGD(), iterations=3).stop_reason is None
 
 
 def test_it_stops_after_its_iterations():
     play, book = make(gd.RDNGD(step_size=0.1), iterations=2), Book()
-    while play.stop is None:
+    while play.stop_reason is None:
         tell(book, play, "a")
-    assert play.stop == "iterations"
+    assert play.stop_reason == "iterations"
     assert list(play.questions(book, 99, None)) == []
 
 

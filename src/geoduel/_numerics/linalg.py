@@ -26,7 +26,7 @@ __all__ = [
     "fast_lapack",
     "fast_matmul",
     "identity",
-    "positive",
+    "positive_definite",
     "svd",
     "svdvals",
 ]
@@ -177,7 +177,7 @@ def eigh_positive(x: Array) -> tuple[Array, Array]:
     return values, vectors
 
 
-def positive(a: Array, name: str) -> Array:
+def positive_definite(a: Array, name: str) -> Array:
     """Symmetric matrices as they are, but for eigenvalues that rounding made zero or negative.
 
     These are raised to the least value that survives rounding.

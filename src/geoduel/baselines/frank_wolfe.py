@@ -1,18 +1,14 @@
-"""Riemannian Frank-Wolfe with exact gradients: what RDFW does, told more."""
+"""Riemannian Frank-Wolfe with exact gradients, to compare with RDFW."""
 
 from __future__ import annotations
-
-from typing import TYPE_CHECKING
 
 from .._numerics.arrays import Array
 from .._support.check import nonnegative, positive_int
 from ..domains.base import Domain
 from ..errors import ArgumentError
+from ..problems.base import Problem
 from ..result import Result
 from .iterates import Iterates
-
-if TYPE_CHECKING:
-    from ..problems.base import Problem
 
 __all__ = ["frank_wolfe"]
 

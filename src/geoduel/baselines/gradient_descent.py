@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from .._numerics.arrays import Array, eps
 from .._support.check import nonnegative, positive, positive_int
+from ..problems.base import Problem
 from ..result import Result
 from .iterates import Iterates
-
-if TYPE_CHECKING:
-    from ..problems.base import Problem
 
 __all__ = ["rgd"]
 

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from .._numerics.arrays import Array, expand, namespace
 from .._support.progress import RECORDS
+from ..problems.base import Problem
 from ..result import History, Result
-
-if TYPE_CHECKING:
-    from ..problems.base import Problem
 
 __all__ = ["Iterates"]
 

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from .._numerics.arrays import Array, device, expand, namespace
 from .._support.check import as_generator, positive, positive_int
+from ..manifolds.base import Manifold
+from ..problems.base import Problem
 from ..result import Result
 from .iterates import Iterates
-
-if TYPE_CHECKING:
-    from ..manifolds.base import Manifold
-    from ..problems.base import Problem
 
 __all__ = ["zo_rgd"]
 

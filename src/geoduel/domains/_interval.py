@@ -42,7 +42,7 @@ _FREE = -1  # a rank that may change
 # -- objectives: functions of the eigenvalues y and eigenvectors Q of Y ----------------------------
 
 
-class Objective(Protocol):
+class Smooth(Protocol):
     """Value, gradient and Hessian at Y = Q diag(y) Qᵀ; the last two in the eigenbasis of Y."""
 
     def value(self, y: Array, q: Array) -> Array: ...
@@ -135,19 +135,19 @@ class Iterate(NamedTuple):
     q: Array
 
 
-def _at(objective: Objective, low: Array, root: Array, w: Array) -> Iterate:
+def _at(objective: Smooth, low: Array, root: Array, w: Array) -> Iterate:
     y, q = eigh(sym(low + root @ w @ root.mT))
     y = np.maximum(y, _EPS * y[..., -1:])  # only rounding takes it below, or below zero
     return Iterate(w, objective.value(y, q), y, q)
 
 
-def _gradient(objective: Objective, root: Array, at: Iterate) -> Array:
+def _gradient(objective: Smooth, root: Array, at: Iterate) -> Array:
     half = at.q.mT @ root
     return sym(half.mT @ objective.gradient(at.y, at.q) @ half)
 
 
 def _frank_wolfe_step(
-    objective: Objective,
+    objective: Smooth,
     low: Array,
     root: Array,
     at: Iterate,
@@ -181,7 +181,7 @@ def _frank_wolfe_step(
     return Iterate(*map(np.where, axes, trial, at)), gap, scale
 
 
-def _newton_step(objective: Objective, low: Array, root: Array, at: Iterate) -> Iterate:
+def _newton_step(objective: Smooth, low: Array, root: Array, at: Iterate) -> Iterate:
     """One Newton step of T in W = sin²(T), one problem; `at` itself if it does not descend."""
     w, v = eigh(at.w)
     t = np.arcsin(np.sqrt(np.clip(w, 0.0, 1.0)))
@@ -233,7 +233,7 @@ def _symmetric_basis(n: int) -> Array:
 
 
 def newton(
-    objective: Objective,
+    objective: Smooth,
     low: Array,
     root: Array,
     w: Array,
@@ -301,7 +301,7 @@ def newton_log_trace(
 
 
 def _best_of(
-    objective: Objective, low: Array, root: Array, w: Array, value: Array, gap: Array, rank: Array
+    objective: Smooth, low: Array, root: Array, w: Array, value: Array, gap: Array, rank: Array
 ) -> tuple[Array, float, float]:
     """Finish the starts that may end below the best so far, unless they are on the way to it.
 
@@ -333,7 +333,7 @@ def _starts(n: int, count: int) -> Array:
     return np.concatenate([np.arange(n + 1)[:, None, None] / n * np.eye(n), random])
 
 
-def value_and_gap(objective: Objective, y: Array, low: Array, root: Array) -> tuple[Array, Array]:
+def value_and_gap(objective: Smooth, y: Array, low: Array, root: Array) -> tuple[Array, Array]:
     """Value and Frank-Wolfe gap at given points Y; leading axes of problems."""
     values, q = eigh(y)
     at = Iterate(y, objective.value(values, q), values, q)

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from .._numerics.arrays import Array, device, eps, host, namespace
 from .._numerics.batches import along_one_axis, as_like
-
-if TYPE_CHECKING:
-    from .base import Domain
+from .base import Domain
 
 __all__ = ["feasible_first"]
 

@@ -10,17 +10,15 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Generator
 from dataclasses import dataclass, fields, is_dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
 from .._numerics.arrays import Array, eps, expand, namespace
 from .._support.check import nonnegative, positive, positive_int
+from ..domains.base import Domain
 from ..errors import ArgumentError
 from ..manifolds.base import Manifold
-
-if TYPE_CHECKING:
-    from ..domains.base import Domain
 
 __all__ = [
     "DuelMethod",

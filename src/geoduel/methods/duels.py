@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Generator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from .._numerics.arrays import Array, namespace
+from ..domains.base import Domain
 from ..manifolds.base import Manifold
 from .frame import Frame, to_numpy
-
-if TYPE_CHECKING:
-    from ..domains.base import Domain
 
 __all__ = ["duels", "mirrored_duels", "projected_duels"]
 

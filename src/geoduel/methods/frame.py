@@ -12,16 +12,14 @@ kind, dtype and device of x.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from .._numerics.arrays import Array, device, host, namespace
+from ..domains.base import Domain
 from ..errors import CutLocusError, MissingOperationError
 from ..manifolds.base import Manifold
-
-if TYPE_CHECKING:
-    from ..domains.base import Domain
 
 __all__ = [
     "Frame",
@@ -58,7 +56,12 @@ class Frame(NamedTuple):
 
     def tangent(self, manifold: Manifold, c: np.ndarray) -> Array:
         """Tangent vectors with coordinates ``c`` of shape (..., d), shortened to the `reach`."""
-        return self._vectors(manifold, self._own(self.within(manifold, c, reach(manifold))))
+        return self.vectors(manifold, self._own(self.within(manifold, c, reach(manifold))))
+
+    def vectors(self, manifold: Manifold, own: np.ndarray) -> Array:
+        """Tangent vectors with these coordinates in the manifold's own basis, of any length."""
+        x = self.point
+        return manifold.from_coords(x, namespace(x).asarray(own, dtype=x.dtype, device=device(x)))
 
     def within(
         self, manifold: Manifold, c: np.ndarray, radius: float, share: float = 0.9
@@ -74,7 +77,7 @@ class Frame(NamedTuple):
 
     def extent(self, manifold: Manifold, c: np.ndarray) -> np.ndarray:
         """Times up to which the geodesics with velocities ``c`` and ``-c`` are shortest."""
-        v = self._vectors(manifold, self._own(c))
+        v = self.vectors(manifold, self._own(c))
         return to_numpy(manifold.extent(self.point, v))
 
     def at(self, manifold: Manifold, c: np.ndarray, domain: Domain | None = None) -> Array:
@@ -130,7 +133,7 @@ class Frame(NamedTuple):
         if not own.size:
             return own
         try:
-            w = manifold.transport_along(self.point, v, self._vectors(manifold, own))
+            w = manifold.transport_along(self.point, v, self.vectors(manifold, own))
             moved = to_numpy(manifold.to_coords(y, w))
         except (CutLocusError, MissingOperationError):
             return own
@@ -139,10 +142,6 @@ class Frame(NamedTuple):
     def _own(self, c: np.ndarray) -> np.ndarray:
         """Coordinates in the manifold's own basis."""
         return c if self.rotation is None else c @ self.rotation.T
-
-    def _vectors(self, manifold: Manifold, own: np.ndarray) -> Array:
-        x = self.point
-        return manifold.from_coords(x, namespace(x).asarray(own, dtype=x.dtype, device=device(x)))
 
 
 def reach(manifold: Manifold) -> float:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import fields
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from .._numerics.arrays import Array, namespace
 from .._numerics.gradients import detached
 from .._support.check import one_of
+from ..domains.base import Domain
 from ..errors import ArgumentError
 from ..manifolds.base import Manifold
 from .auto import Auto
@@ -22,9 +23,6 @@ from .paper.rdngd import RDNGD
 from .paper.rrdngd import RRDNGD
 from .people.bisection import Bisection
 from .people.ideal_point import IdealPoint
-
-if TYPE_CHECKING:
-    from ..domains.base import Domain
 
 __all__ = ["METHODS", "named", "start_point"]
 
@@ -110,7 +108,7 @@ def start_point(
     Raises
     ------
     ArgumentError
-        If the domain is one of points of another shape, or ``x0`` is outside it.
+        If the domain is none, or one of points of another shape, or ``x0`` is outside it.
     NotOnManifoldError
         If ``x0`` is not on the manifold.
 
@@ -120,6 +118,8 @@ def start_point(
     >>> start_point(Sphere(2), np.array([0.6, 0.8 + 1e-10]), None, np.random.default_rng(0))
     array([0.6, 0.8])
     """
+    if not isinstance(domain, Domain | None):
+        raise ArgumentError(f"domain must be a Domain such as Ball(...), got {domain!r:.80}")
     if domain is not None and domain.manifold.point_shape != manifold.point_shape:
         raise ArgumentError(
             f"domain {domain} is a set in {domain.manifold}, with points of shape "

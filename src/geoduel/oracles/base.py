@@ -114,7 +114,7 @@ def _checked_answers(
 
 
 class OracleBase:
-    """Base of the oracles of this file, whose answers need no check."""
+    """Base of the oracles of this package, whose answers need no check."""
 
     vectorized: bool = False
     point_ndim: int | None = None

@@ -124,13 +124,17 @@ class Objective(OracleBase):
             self._arrays.keep(y, values[1], self.point_ndim or 0)
         return values[0], values[1]
 
-    def _evaluate_one(self, x: Array) -> float:
+    def _call(self, x: Array) -> Any:
+        """What the function returns; what it raises becomes an OracleError."""
         try:
-            value = self._f(x)
+            return self._f(x)
         except (OracleError, BudgetExhaustedError):  # of an oracle inside it
             raise
         except Exception as error:
             raise _failed(error) from error
+
+    def _evaluate_one(self, x: Array) -> float:
+        value = self._call(x)
         return value if type(value) is float and value > -math.inf else _value(value, x)
 
     def _evaluate_each(self, arrays: list[Array], executor: Executor | None) -> list[np.ndarray]:
@@ -146,12 +150,7 @@ class Objective(OracleBase):
         return [part.reshape(lead) for part, lead in zip(parts, leads, strict=True)]
 
     def _evaluate(self, x: Array) -> Array:
-        try:
-            value = self._f(x)
-        except (OracleError, BudgetExhaustedError):  # of an oracle inside it
-            raise
-        except Exception as error:
-            raise _failed(error) from error
+        value = self._call(x)
         xp = namespace(x)
         shape = getattr(value, "shape", None)
         if shape is None:

@@ -12,6 +12,7 @@ import numpy as np
 from .._numerics.arrays import Array, namespace
 from .._numerics.linalg import cholesky
 from .._support.check import as_generator, one_of, positive_int, real
+from ..domains.spd_interval import SPDInterval
 from ..errors import ArgumentError
 from ..manifolds.spd.spd import SPD
 from .base import PortableArray, Problem
@@ -117,10 +118,8 @@ class Karcher(Problem):
         mean = np.linalg.inv((w.swapaxes(1, 2) @ w).mean(axis=0))  # A⁻¹ = WᵀW
         return (mean + mean.T) / 2
 
-    def domain(self) -> Any:
+    def domain(self) -> SPDInterval:
         """The interval from the harmonic to the arithmetic mean, which holds the optimum."""
-        from ..domains.spd_interval import SPDInterval
-
         return SPDInterval(self.harmonic_mean, self.arithmetic_mean)
 
     @cached_property

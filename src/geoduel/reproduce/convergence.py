@@ -34,7 +34,7 @@ __all__ = [
     "valued",
 ]
 
-RECORDS = 400
+KEPT_RECORDS = 400  # of a run, in the cache
 DEFAULT = "default method"
 PACED = "RDNGD cosine"
 # Hues by method, numbers in `plotting.COLOURS`: one method looks the same in every figure.
@@ -190,7 +190,7 @@ class Convergence(Experiment):
         # The history has the time on the clock; this much of it the processor worked here.
         share = (time.process_time() - cpu) / (time.perf_counter() - wall)
         h = result.history
-        keep = evenly(len(h.iteration), RECORDS)
+        keep = evenly(len(h.iteration), KEPT_RECORDS)
         return {
             "sees": lines[index].sees,
             "dimension": problem.manifold.dim,

@@ -28,9 +28,9 @@ if TYPE_CHECKING:
 __all__ = [
     "Claim",
     "Figure",
+    "Gallery",
     "Pace",
     "Part",
-    "Pictures",
     "Section",
     "Table",
     "number",
@@ -73,14 +73,14 @@ _NUMBER = re.compile(r"[−\-+]?[\d,.∞–]*(·10[⁻⁰¹²³⁴⁵⁶⁷⁸�
 
 
 @dataclass(frozen=True)
-class Pictures:
+class Gallery:
     """Rows of JPEG pictures, each with a line below it."""
 
     rows: Sequence[Sequence[tuple[bytes, str]]]
     caption: str
 
 
-Part = str | Figure | Table | Pictures
+Part = str | Figure | Table | Gallery
 
 
 @dataclass(frozen=True)

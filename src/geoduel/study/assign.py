@@ -70,7 +70,7 @@ class Assigner:
         budget = self.settings["budget"]
         if budget is not None and self.book.answered >= budget:
             return "budget"
-        return self.player.stop
+        return self.player.stop_reason
 
     # -- new questions ---------------------------------------------------------------------------
 

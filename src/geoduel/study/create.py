@@ -8,12 +8,13 @@ import secrets
 import time
 from dataclasses import fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from .._support.check import positive, positive_int, real
 from .._version import __version__
+from ..domains.base import Domain
 from ..errors import ArgumentError, DuplicateStudyError
 from ..manifolds.base import Manifold
 from ..methods import Method, for_people
@@ -25,9 +26,6 @@ from .storage.base import Storage
 from .storage.place import as_storage
 from .study import Study
 from .transfer import read_export
-
-if TYPE_CHECKING:
-    from ..domains.base import Domain
 
 __all__ = ["create_study", "delete_study", "import_study", "load_study", "study_names"]
 

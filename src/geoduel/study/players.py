@@ -148,7 +148,7 @@ class Player(ABC):
         """Questions to put now, the most useful first; ``number`` is that of the next event."""
 
     @property
-    def stop(self) -> str | None:
+    def stop_reason(self) -> str | None:
         """Why the method asks no more."""
         if self.iterations is not None and self.iteration >= self.iterations:
             return "iterations"
@@ -351,7 +351,7 @@ class StepPlayer(Player):
         """Send answers until the method asks something, or asks no more."""
         self.members, self.decided = [], 0
         for _ in range(IDLE):
-            if self.stop is not None:
+            if self.stop_reason is not None:
                 return
             try:
                 pair = self.steps.send(answers)

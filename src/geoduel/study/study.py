@@ -8,13 +8,14 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, overload
+from typing import Any, Literal, overload
 
 import numpy as np
 
 from .._numerics.arrays import Array
 from .._support.check import one_of, positive, positive_int
 from .._version import __version__
+from ..domains.base import Domain
 from ..errors import (
     AlreadyAnsweredError,
     ArgumentError,
@@ -37,9 +38,6 @@ from .settings import check_version, part, read_settings
 from .storage.base import Storage
 from .storage.memory import MemoryStorage
 from .transfer import export_text, write_export
-
-if TYPE_CHECKING:
-    from ..domains.base import Domain
 
 __all__ = ["Study"]
 

@@ -12,7 +12,7 @@ pytest.importorskip("matplotlib", reason="needs the extra plot")
 
 from geoduel.reproduce.experiment import Outcome, Plan
 from geoduel.reproduce.experiments.attack import ATTACK, LINES
-from geoduel.reproduce.report import Figure, Pictures, Table, write_report
+from geoduel.reproduce.report import Figure, Gallery, Table, write_report
 
 
 def test_tasks_cover_the_figure():
@@ -38,7 +38,7 @@ def test_section_from_few_images(tmp_path):
     outcomes = [Outcome("attack", t, r) for t, r in zip(tasks, records, strict=True)]
     section = ATTACK.section(Plan(quick=True), outcomes)
     kinds = [type(part) for part in section.parts]
-    assert kinds == [str, Figure, Table, Pictures]
+    assert kinds == [str, Figure, Table, Gallery]
     assert len(section.rows) == len(wanted)
     assert section.claims
     page = write_report([section], tmp_path, title="t", notes=[], about={}).read_text()

@@ -10,7 +10,7 @@ import pytest
 from geoduel.reproduce.experiment import Outcome, Plan
 from geoduel.reproduce.experiments.horizon import CLOSE, HORIZON, enough, undo_tilt
 from geoduel.reproduce.photos import read_photos, seascapes
-from geoduel.reproduce.report import Pictures
+from geoduel.reproduce.report import Gallery
 
 pytest.importorskip("PIL")
 from geoduel.pictures import seascape, turn
@@ -96,7 +96,7 @@ def test_the_section_shows_every_picture(monkeypatch):
     assert "levels 2 of 2 pictures to within 0.6 degrees" in section.parts[1]
     assert [row["tilt"] for row in section.rows] == [9.17, 62.0]
     assert section.rows[1]["left after 100"] > 4  # 100 steps undo 57.3 degrees
-    pictures = next(b for b in section.parts if isinstance(b, Pictures))
+    pictures = next(b for b in section.parts if isinstance(b, Gallery))
     assert all(data.startswith(b"\xff\xd8") for row in pictures.rows for data, _ in row)
     never = section.claims[0]
     assert never.measured == "1 of 2"  # level within 30 iterations

@@ -28,7 +28,7 @@ from ..._numerics.symmetric import (
 )
 from .metric import Metric, flat_dot, flattened
 
-__all__ = []
+__all__ = ["AffineInvariant"]
 
 
 class AffineInvariant(Metric):

@@ -15,7 +15,7 @@ from ..._numerics.symmetric import hadamard, pack, sym, unpack
 from ...errors import NotOnManifoldError
 from .metric import Metric, flat_dot
 
-__all__ = []
+__all__ = ["BuresWasserstein"]
 
 
 class BuresWasserstein(Metric):

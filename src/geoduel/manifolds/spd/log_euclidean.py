@@ -9,7 +9,7 @@ from ..._numerics.arrays import Array, expand, namespace, safe_sqrt
 from ..._numerics.symmetric import ExpLog, pack, sym, unpack
 from .metric import Metric, flat_dot
 
-__all__ = []
+__all__ = ["LogEuclidean"]
 
 
 class LogEuclidean(Metric):

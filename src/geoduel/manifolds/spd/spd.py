@@ -10,7 +10,7 @@ import numpy as np
 
 from ..._numerics.arrays import Array, namespace, normal
 from ..._numerics.gradients import detached
-from ..._numerics.linalg import eigvalsh, positive
+from ..._numerics.linalg import eigvalsh, positive_definite
 from ..._numerics.symmetric import ExpLog, sym, unpack
 from ..._support.check import one_of, positive_int
 from ...errors import NotOnManifoldError
@@ -182,7 +182,7 @@ class SPD(Manifold):
         if bool(namespace(a).any(defect > 0.1)):
             worst = float(namespace(a).max(defect))
             raise NotOnManifoldError(f"a is not near {self}: {words} is {worst:.3g}, not <= 0.1")
-        return positive(sym(a), "a")
+        return positive_definite(sym(a), "a")
 
     def random_point(
         self, rng: np.random.Generator, batch: tuple[int, ...] = (), like: Array = None

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from ..._numerics.arrays import Array
 from ..._support.check import positive
+from ...domains.base import Domain
 from ...manifolds.base import Manifold
 from ..base import DuelMethod, default_radius
 from ..frame import Frame
-
-if TYPE_CHECKING:
-    from ...domains.base import Domain
 
 __all__ = ["DescentMethod", "converged", "recommend"]
 

@@ -156,7 +156,7 @@ class Duels(NamedTuple):
     window : Window
         All duels of the block.
     noise : Noise
-        Which has seen those asked twice.
+        The estimated flip rate, after the duels asked twice.
     back : ndarray of shape (d,)
         Sum of the steps back inside that have won.
     exits : Exits
@@ -226,7 +226,7 @@ class DuelNewton(DescentMethod):
     one QR, one LU and some products of d x d matrices. The fit (`geoduel.methods.descent.fit`) is
     cheap beside them, since all answers of a block are about one centre. In a domain a projected
     duel has a centre of its own; where most are, the fit costs N d² operations. Time a duel and
-    memory grow as d²; docs/speed.md has the numbers.
+    memory grow as d²; docs/notebook/duel-newton.md has the numbers.
 
     Parameters
     ----------

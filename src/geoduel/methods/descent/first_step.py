@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Generator
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..._numerics.arrays import Array
 from ..._support.check import positive
+from ...domains.base import Domain
 from ...manifolds.base import Manifold
 from ..duels import duels, mirrored_duels
 from ..frame import Frame, reach
-
-if TYPE_CHECKING:
-    from ...domains.base import Domain
 
 __all__ = ["Begin", "First", "begin", "directions", "first_step", "line_search"]
 

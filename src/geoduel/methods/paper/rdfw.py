@@ -4,20 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..._numerics.arrays import Array
 from ..._support.check import positive_int
+from ...domains.base import Domain
 from ...errors import ArgumentError
 from ...manifolds.base import Manifold
 from ...schedules import as_schedule
 from ..base import Method, default_radius
 from .direction import estimate
-
-if TYPE_CHECKING:
-    from ...domains.base import Domain
 
 __all__ = ["RDFW", "RDFWState"]
 

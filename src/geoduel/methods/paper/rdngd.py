@@ -4,20 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 
 from ..._numerics.arrays import Array, device, namespace
 from ..._support.check import one_of, positive, positive_int
+from ...domains.base import Domain
 from ...errors import ArgumentError
 from ...manifolds.base import Manifold
 from ...schedules import Schedule, as_schedule, cosine, draw_iterate, planned
 from ..base import Method, default_radius, default_step, pick
 from .direction import estimate
-
-if TYPE_CHECKING:
-    from ...domains.base import Domain
 
 __all__ = ["RDNGD", "RDNGDState"]
 

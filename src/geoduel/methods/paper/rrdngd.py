@@ -5,20 +5,18 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Generator
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from ..._numerics.arrays import Array
 from ..._support.check import positive_int
+from ...domains.base import Domain
 from ...errors import ArgumentError
 from ...manifolds.base import Manifold
 from ...schedules import Schedule, as_schedule, geometric
 from ..base import Method, default_radius, default_step
 from .rdngd import RDNGD, RDNGDState
-
-if TYPE_CHECKING:
-    from ...domains.base import Domain
 
 __all__ = ["RRDNGD", "RRDNGDState"]
 

@@ -64,7 +64,7 @@ class Chart(NamedTuple):
         points = manifold.exp(frame.point, v)
         basis = np.eye(d) if frame.rotation is None else frame.rotation.T
         try:
-            w = manifold.transport_along(frame.point, v[:, None], frame._vectors(manifold, basis))
+            w = manifold.transport_along(frame.point, v[:, None], frame.vectors(manifold, basis))
             axes = to_numpy(manifold.to_coords(points[:, None], w))
         except (CutLocusError, MissingOperationError):
             axes = np.full((len(nodes), d, d), np.nan)

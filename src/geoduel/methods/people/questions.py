@@ -5,19 +5,17 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from ..._numerics.arrays import Array, namespace
 from ..._support.check import positive
+from ...domains.base import Domain
 from ...errors import ArgumentError
 from ...manifolds.base import Manifold
 from ..base import DuelMethod
 from ..frame import to_numpy
-
-if TYPE_CHECKING:
-    from ...domains.base import Domain
 
 __all__ = ["PersonMethod", "QuestionMethod", "best_question", "check_answer", "inside", "stacked"]
 

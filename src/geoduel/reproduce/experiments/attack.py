@@ -21,7 +21,7 @@ from ...attack.command import DIGITS, prepared, usual_eps
 from ...errors import TiesWarning
 from ...plotting import panels
 from ..experiment import Experiment, Outcome, Plan, Task
-from ..report import Claim, Figure, Part, Pictures, Section, Table
+from ..report import Claim, Figure, Gallery, Part, Section, Table
 
 __all__ = ["ATTACK", "Attack"]
 
@@ -134,7 +134,7 @@ class Attack(Experiment):
                 "Ties: share of the comparisons whose two images get the same loss.",
                 "attack",
             ),
-            Pictures(_pictures(by), "Originals, and what the methods made of them."),
+            Gallery(_pictures(by), "Originals, and what the methods made of them."),
         ]
         rows = [
             {"experiment": self.name, "method": label, "sees": r["row"]["sees"], **_counts(r)}

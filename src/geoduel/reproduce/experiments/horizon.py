@@ -16,7 +16,7 @@ from ...plotting import COLOURS, panels
 from ...problems import Leveling
 from ..experiment import Experiment, Outcome, Plan, Task
 from ..photos import Photo, jpeg, read_photos, seascapes
-from ..report import Claim, Figure, Pace, Pictures, Section, Table, number
+from ..report import Claim, Figure, Gallery, Pace, Section, Table, number
 
 __all__ = ["HORIZON", "step_degrees", "undo_tilt"]
 
@@ -162,7 +162,7 @@ class Horizon(Experiment):
             rows=[_row(p, r) for p, r in found],
         )
 
-    def _pictures(self, found: Sequence[tuple[Photo, dict[str, Any]]]) -> Pictures:
+    def _pictures(self, found: Sequence[tuple[Photo, dict[str, Any]]]) -> Gallery:
         """The photos nearest to the tilts that the paper shows, and the steepest."""
         steepest = max(found, key=lambda pair: abs(pair[0].degrees))
         chosen = [
@@ -182,7 +182,7 @@ class Horizon(Experiment):
             "Before and after, the paper's settings: cut to the largest upright rectangle. A step "
             "is 0.573 degrees, so 30 of them undo at most 17.2 degrees and 100 at most 57.3."
         )
-        return Pictures(rows, caption)
+        return Gallery(rows, caption)
 
     def _table(self, found: Sequence[tuple[Photo, dict[str, Any]]]) -> Table:
         body: list[list[str | bytes]] = []
