@@ -220,8 +220,15 @@ def people() -> list[str]:
 
 def attack() -> list[str]:
     rows = read("attack")
-    marks = next(iter(rows.values()))["marks"]
-    cells = [[key, *(f"{s:.2f}" for s in row["success"])] for key, row in rows.items()]
+    marks = max((row["marks"] for row in rows.values()), key=len)
+    cells = [
+        [
+            key,
+            *(f"{share:.2f}" for share in row["success"]),
+            *[""] * (len(marks) - len(row["marks"])),
+        ]
+        for key, row in rows.items()
+    ]
     heads = ("images and method", *(f"{m:,}" for m in marks))
     return markdown(heads, cells) + about(rows.values(), "n", "eps", "seed")
 

@@ -1,7 +1,9 @@
-"""The guide: sentences one can read to their end, and names that exist."""
+"""The guide and the docstrings: sentences one can read to their end, and names that exist."""
 
 from __future__ import annotations
 
+import ast
+import inspect
 import re
 import subprocess
 import sys
@@ -10,6 +12,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
+SOURCE = ROOT / "src" / "geoduel"
 GUIDE = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 WORDS = 30
 """The notebook (`docs/notebook/`) is a log and may ramble; the guide may not."""
@@ -49,11 +52,82 @@ def test_relative_clauses_have_a_head(page):
     assert not found, f"{page.name}: {found}"
 
 
+def running_text(docstring: str) -> str:
+    """A docstring without references, examples, types, pseudo-code and tables."""
+    text = re.sub(r"^(.+)\n-{3,}$", r"\n# \1\n", inspect.cleandoc(docstring), flags=re.MULTILINE)
+    paragraphs, section = [], ""
+    for paragraph in re.split(r"\n\s*\n", text):
+        if heading := re.fullmatch(r"\s*# (.+)", paragraph):
+            section = heading[1]
+        elif section in {"Parameters", "Attributes", "Returns", "Yields", "Raises", "Warns"}:
+            paragraphs += re.split(r"^\S.*$", paragraph, flags=re.MULTILINE)
+        elif section not in {"References", "Examples"} and not re.match(r"    |>>>|=", paragraph):
+            paragraphs.append(paragraph)
+    lines = "\n\n".join(paragraphs).replace("``", "`").splitlines()
+    return "\n".join(line.strip().replace("* ", "- ", 1) for line in lines)
+
+
+def docstrings(path: Path) -> list[str]:
+    """Docstrings of a module and all in it, those of attributes, too."""
+    return [
+        part.value.value
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef)
+        for part in node.body
+        if isinstance(part, ast.Expr) and isinstance(part.value, ast.Constant)
+        if isinstance(part.value.value, str)
+    ]
+
+
+ROOMS = sorted({path.relative_to(SOURCE).parts[0] for path in SOURCE.rglob("*.py")})
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_docstrings_have_short_sentences(room):
+    place = SOURCE / room
+    long = {
+        f"{path.relative_to(SOURCE)}: {sentence}"
+        for path in ([place] if place.is_file() else place.rglob("*.py"))
+        for docstring in docstrings(path)
+        for sentence in sentences(running_text(docstring))
+        if words(sentence) > WORDS
+    }
+    assert not long, "\n".join(sorted(long))
+
+
 def test_the_rule_finds_what_it_forbids():
     text = "# A heading of any length\n\nShort. " + "word " * 31 + "\n\n| " + "cell " * 40 + "|\n"
     assert [words(s) for s in sentences(text)] == [1, 31]
     assert sentences("See [the page](https://a.b/c d), `f(x, y)`.") == ["See the page, code."]
     assert sentences("- one\n- two\n  goes on. Three") == ["one", "two goes on.", "Three"]
+
+
+def test_the_running_text_of_a_docstring():
+    text = running_text(
+        """First line.
+
+        Pseudo-code:
+
+            repeat: this is none of it
+
+        Parameters
+        ----------
+        x : float, of any length
+            What it is; ``f(x, y)`` is not
+            three words.
+
+            Nor is this left out.
+
+        References
+        ----------
+        A long one.
+
+        >>> 1 + 1
+        2
+        """
+    )
+    found = ["First line.", "Pseudo-code:", "What it is; code is not three words."]
+    assert sentences(text) == [*found, "Nor is this left out."]
 
 
 def test_tables_are_those_of_the_results():

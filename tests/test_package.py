@@ -194,12 +194,38 @@ def test_every_room_has_its_layer():
     assert rooms - {"__init__"} == set(" ".join(LAYERS).split())
 
 
+def test_contributing_shows_the_layers():
+    page = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8").split("## Layers")[1]
+    rows = re.findall(r"^\| (`.*`) \|", page.split("\n## ")[0], re.MULTILINE)
+    assert [row.replace("`", "") for row in rows] == LAYERS
+
+
+def test_contributing_says_where_everything_is():
+    """Each room has its place in the first table, and each place of the table exists."""
+    page = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8").split("## Where things are")[1]
+    first = re.findall(r"^\| (`.*`) \|", page.split("\n## ")[0], re.MULTILINE)
+    places = {place.rstrip("/") for row in first for place in re.findall(r"`(.+?)`", row)}
+    rooms = {path.name for path in SOURCE.iterdir() if path.is_dir() or path.suffix == ".py"}
+    hidden = {"__init__.py", "__pycache__", "_version.py"}
+    assert rooms - hidden <= places
+    assert all((SOURCE / place).exists() or (ROOT / place).exists() for place in places)
+
+
 def test_imports_make_no_circle():
     """Files can be read in an order in which each needs only those before it."""
     try:
         list(TopologicalSorter(imports()).static_order())
     except CycleError as error:
         pytest.fail(" -> ".join(error.args[1]))
+
+
+def test_every_module_has_its_tests():
+    """``tests`` mirrors ``src/geoduel``: a/_b.py and a/b.py are tested in a/test_b.py."""
+    modules = {path.relative_to(SOURCE) for path in SOURCE.rglob("*.py")}
+    named = {p for p in modules if p.name not in ("__init__.py", "_version.py")}
+    wanted = {p.parent / f"test_{p.stem.lstrip('_')}.py" for p in named}
+    missing = sorted(str(p) for p in wanted if not (ROOT / "tests" / p).is_file())
+    assert not missing, f"tests/ lacks {', '.join(missing)}"
 
 
 def blocks(page: Path) -> list[str]:

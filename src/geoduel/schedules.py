@@ -81,7 +81,7 @@ class Cosine:
     first: float
     last: float
     total: int | None = None
-    # What a call needs, worked out once: the call is on the path of every iteration.
+    # The constants of a call, worked out once: the call is on the path of every iteration.
     _end: int = field(init=False, repr=False, compare=False)
     _span: float = field(init=False, repr=False, compare=False)
     _rate: float = field(init=False, repr=False, compare=False)

@@ -156,7 +156,7 @@ def flip_coefficient(d: int, bound: Literal["sharp", "printed"] = "sharp") -> fl
         return math.sqrt(d / (2 * math.pi))
     if d <= 3:
         return 0.5
-    # Γ(d/2)/Γ((d-1)/2) is the ratio of `direction_constant`, one dimension down and upside down.
+    # Γ(d/2)/Γ((d-1)/2) is the ratio in `direction_constant`, inverted, for one dimension less.
     return math.sqrt(d - 1) / (math.pi * direction_constant(d - 1))
 
 
@@ -428,7 +428,7 @@ def nonconvex(
     constant : {"exact", "worst"}
         Ĉ: `direction_constant`, or the paper's bound `WORST_CONSTANT` (over four times the duels).
     injectivity_radius : float, optional
-        If given, steps are clipped to it and radii to half of it, with a warning: two query points
+        If given, steps are clipped to it and radii to half of it, with a warning. Two query points
         Exp(±νu) farther apart than that may no longer be joined by one shortest geodesic.
     resolution : float, optional
         Radius below which a warning is given; default ``resolvable_radius(L, L D/2)``, for an
@@ -524,10 +524,10 @@ def convex(
     """Theorem 3.7: RDNGD on an L-smooth g-convex function over a bounded set.
 
     Assumes curvature >= kappa, a closed geodesically convex set with a projection that brings no
-    point farther from the set's points (closed g-convex sets of Hadamard manifolds have one), and,
-    except for ``rule="boundary"``, a vanishing gradient at the optimum.
+    point farther from the set's points, and, except for ``rule="boundary"``, a vanishing gradient
+    at the optimum. Closed g-convex sets of Hadamard manifolds have such a projection.
 
-    What the proof gives is a hitting time: in expectation fewer than T iterations pass until an
+    The proof gives a hitting time: in expectation fewer than T iterations pass until an
     iterate is within eps of the optimum. The printed E f(best) - f* < eps treats that as certain;
     in practice gaps are far below eps.
 
@@ -577,9 +577,9 @@ def convex(
         boundary        as tight, with √(ε/2L) replaced by ε/G
 
     Each iteration whose point is not yet within ε lowers the expected squared distance to x*:
-    ``E d²(x_{k+1}) <= d²(x_k) - σ η + ζ̄ η²`` with the slope σ = (c/√d) √(ε/2L), where ν keeps the
-    bias of the duels to half of what they gain. η = σ/(2ζ̄) is best and lowers it by σ²/(4ζ̄), so
-    T = ⌈1 + 4ζ̄ D/σ²⌉. The printed rule is c = 1/√(2π), the tight one c = Ĉ(d).
+    ``E d²(x_{k+1}) <= d²(x_k) - σ η + ζ̄ η²`` with the slope σ = (c/√d) √(ε/2L). The radius ν keeps
+    the bias of the duels to half of what they gain. η = σ/(2ζ̄) is best and lowers it by σ²/(4ζ̄),
+    so T = ⌈1 + 4ζ̄ D/σ²⌉. The printed rule is c = 1/√(2π), the tight one c = Ĉ(d).
 
     Examples
     --------
@@ -647,7 +647,7 @@ def strongly_convex(
         See the module's list; alpha <= L.
     rule : {"printed", "bounded", "tight"}
         As in `convex`. The printed and bounded radii take √D_k for a bound of the distance at the
-        start of phase k, though it bounds its mean only; "tight" uses the diameter, which is safe,
+        start of phase k, though it bounds its mean only. "tight" uses the diameter, which is safe,
         and smaller in late phases.
     phases : {"printed", "direct"}
         How many: "printed" turns the last distance into a gap by the Lipschitz constant; "direct"

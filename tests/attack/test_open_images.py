@@ -38,7 +38,7 @@ def opened(linear, grey):
 
 
 def towards(model, share):
-    """Directions of which a share points at the plane, for three images."""
+    """Directions, a share of them towards the plane, for three images."""
     w = model.w.detach().reshape(3, 6, 6)
     u = torch.randn(w.shape, generator=torch.Generator().manual_seed(1), dtype=w.dtype)
     u -= (u * w).sum() * w

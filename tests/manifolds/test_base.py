@@ -235,7 +235,7 @@ Globe: Any = NAMES["Globe"]  # the example of CONTRIBUTING
 
 
 class Ratios(Manifold):
-    """Three positive numbers, of which ratios count: the metric is the sum of (u/x)(v/x)."""
+    """Three positive numbers, compared by their ratios: the metric is the sum of (u/x)(v/x)."""
 
     dim, point_shape = 3, (3,)
 

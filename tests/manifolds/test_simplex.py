@@ -186,7 +186,7 @@ def test_a_step_onto_the_boundary_can_go_on(dtype):
 
 @pytest.mark.parametrize("length", [1e-12, 1e-8, 1e-4])
 def test_tiny_distances_keep_their_digits(length):
-    """What is left is the rounding of y, as a length: ulp(yᵢ)/√xᵢ."""
+    """The error is the rounding of y, as a length: ulp(yᵢ)/√xᵢ."""
     x, _, v, _ = sample(14)
     error = np.abs(SIMPLEX.dist(x, SIMPLEX.exp(x, length * v)) - length)
     assert np.all(error <= 4 * EPS)

@@ -13,7 +13,7 @@ from geoduel.problems import Karcher, Quadratic
 
 
 class Case(NamedTuple):
-    """A problem of which duels, start and least value are known."""
+    """A problem whose duels, start and least value are known."""
 
     manifold: gd.Manifold
     objective: Any

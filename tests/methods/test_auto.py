@@ -85,7 +85,7 @@ def test_twenty_percent_of_wrong_answers(measure, cases):
         noisy = gd.Noisy(gd.from_objective(objective, vectorized=True), flip=0.2, rng=seed)
         return measure("quadratic", "auto", seed, oracle=noisy, target=1e-6)
 
-    # Median of seeds 0 to 4, of which one (3) needs more than 5000.
+    # Median of seeds 0 to 4; one of them (3) needs more than 5000.
     assert np.median([needed(s) for s in range(3)]) <= 1.3 * 2393
 
 

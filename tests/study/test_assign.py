@@ -50,7 +50,7 @@ def test_batches_go_out_in_parts():
     thread.start()
     thread.join()
     assert 590 < caught[0].retry_after <= 600.01  # times are stored in milliseconds
-    assert study.ask() == duels[0]  # who has them gets them again, where there is nothing else
+    assert study.ask() == duels[0]  # their holder gets them again, where there is nothing else
     answer.start()
     answer.join()
     assert study.ask().id == 2

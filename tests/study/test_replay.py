@@ -150,7 +150,7 @@ def test_undo_beyond_what_is_remembered(north, url):
 
 @pytest.mark.parametrize("method", ["duel-newton", "duel-csa", "block", "rdngd", "rrdngd"])
 def test_a_study_is_minimize(method):
-    """The same seed and oracle give the same run, whoever holds the loop."""
+    """The same seed and oracle give the same run, no matter which side holds the loop."""
     oracle = gd.from_objective(lambda x: -x[2] + 0.3 * x[0] * x[1])
     study = gd.create_study(SPHERE, method, rng=5, budget=80)
     study.optimize(oracle, 1000)

@@ -22,9 +22,10 @@ __all__ = ["expm1", "fast_series", "series"]
 def expm1(a: Array, size: float) -> Array:
     """``e^A - I`` of square matrices of norm at most ``size``, with all the digits of a small A.
 
-    As many terms of Taylor's series as ``size`` needs, by Paterson and Stockmeyer (1973): they are
-    a polynomial in A⁴ whose coefficients are combinations of A to A⁴, formed by a single product.
-    Larger norms come down by halving, and the exponential goes up again by squares.
+    The sum takes as many terms of Taylor's series as ``size`` needs, by Paterson and Stockmeyer
+    (1973). The terms are a polynomial in A⁴ whose coefficients are combinations of A to A⁴, formed
+    by a single product. Larger norms come down by halving, and the exponential goes up again by
+    squares.
 
     Parameters
     ----------

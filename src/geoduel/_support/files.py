@@ -14,7 +14,7 @@ __all__ = ["write_whole"]
 def write_whole(
     path: Path, content: str | bytes | Callable[[BinaryIO], object], *, overwrite: bool = True
 ) -> None:
-    """Write a file that nobody ever sees half written, and of which nothing stays on failure.
+    """Write a file that nobody ever sees half written; a failure leaves nothing of it.
 
     Parameters
     ----------

@@ -57,9 +57,9 @@ def load_pictures(where: str | Path, split: str = "test") -> Pictures:
     Parameters
     ----------
     where : str or Path
-        "digits"; "cifar10" for a copy under ``data/``, where torchvision puts it; an ``.npz`` file
-        with ``images`` (n, height, width, channels) of bytes and ``labels`` (n,); a folder with
-        such a file, with ``cifar-10-batches-py`` or ``cifar-10-batches-bin``, or of images.
+        "digits", or "cifar10" for a copy under ``data/``, where torchvision puts it. Or an ``.npz``
+        file with ``images`` (n, height, width, channels) of bytes and ``labels`` (n,). Or a folder
+        with such a file, with ``cifar-10-batches-py`` or ``cifar-10-batches-bin``, or of images.
     split : {"test", "train"}
         Which part, where there are two.
 

@@ -1,8 +1,8 @@
 """The methods of the attack, each stating what it may see.
 
-They are steps that ask, as everywhere in the package: a pair of points is a comparison (answered
-+1 where the second is more adversarial), `Values` asks for scores and `Slopes` for their
-derivatives. Leading axes are images; each is a problem of its own.
+They are steps that ask, as everywhere in the package. A pair of points is a comparison, answered +1
+where the second is more adversarial; `Values` asks for scores and `Slopes` for their derivatives.
+Leading axes are images; each is a problem of its own.
 """
 
 from __future__ import annotations
@@ -229,8 +229,8 @@ def _unit(manifold: Manifold, x: Array, g: Array) -> Array:
 # nearly orthogonal signs has length 1/√10.
 RELEASED = RDNGD(step_size=0.074 * math.sqrt(10), radius=1e-6, batch=10, returns="last")
 
-# The default is RDNGD too. Its probe is wide, because a duel between images far apart is decided by
-# the trend and not by the noise of the network, and because a probe that fools ends the attack.
+# The default is RDNGD too. Its probe is wide, because the trend decides a duel between images far
+# apart, and not the noise of the network. Besides, a probe that fools ends the attack.
 ATTACKS: dict[str, tuple[Any, str]] = {
     "averaging": (RDNGD(Averaging(), radius=0.2, returns="last"), "natural"),
     "rdngd": (RDNGD(cosine(0.4, 0.04), radius=0.1, batch=10, returns="last"), "all"),

@@ -27,7 +27,7 @@ class Asked(NamedTuple):
 
 
 class OpenImages:
-    """Images, each of which is open until one of its perturbations fools the network.
+    """Images; each is open until one of its perturbations fools the network.
 
     Points have shape (..., k, channels, height, width), one a live image. The last points are
     remembered, so that an incumbent costs no second pass.
@@ -119,7 +119,7 @@ class OpenImages:
     # -- private -----------------------------------------------------------------------------------
 
     def _recalled(self, p: torch.Tensor) -> Asked:
-        """What is remembered of points, with a NaN as score where nothing is."""
+        """Remembered results at points; the score is NaN where there is none."""
         score = torch.full_like(p[..., 0, 0, 0], torch.nan)
         fools = torch.zeros_like(score, dtype=torch.bool)
         for asked in self.memory if p.ndim == 4 else ():

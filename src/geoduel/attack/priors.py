@@ -1,7 +1,7 @@
 """Priors: which perturbations are tried first. Each is a choice of tangent directions, no method.
 
 A network does not weigh all changes of an image alike. `Directions` draws random images with a
-given spectrum (in cosines, for luminance and colour apart) and a given weight for each pixel;
+given spectrum (in cosines, for luminance and colour apart) and a given weight for each pixel.
 `ShapedSphere` is the unit sphere of images whose random tangent vectors are such draws, projected.
 A method asks its manifold for directions, so every method takes every prior.
 """

@@ -41,7 +41,7 @@ class Remote:
         Most pairs ever sent, over all images, and over all runs that share the log.
     log : str or Path, optional
         File of JSON lines, one a pair that was answered. An attack that is started again with the
-        same seed and the same log takes its answers from there and goes on where it was cut off; no
+        same seed and the same log takes its answers from there and goes on where it was cut off. No
         pair is ever sent twice.
 
     Attributes

@@ -83,8 +83,9 @@ def attack(
 
         * comparisons: "auto" (RDNGD with a step that averages, see
           `geoduel.attack.methods.Averaging`, and "natural" directions), "rdngd" (batches
-          of ten, cosine steps), "evolution" ((1+1) evolution strategy); "rdngd-released" and
-          "rdngd-paper" (the settings of the authors' code and of their text);
+          of ten, cosine steps), "evolution" ((1+1) evolution strategy);
+        * comparisons, as the authors ask: "rdngd-released" and "rdngd-paper" (the settings of their
+          code and of their text);
         * scores: "zo-rgd";
         * gradients: "rgd", "pgd".
 

@@ -84,8 +84,8 @@ def resolved_radius(threat: Threat, dtype: torch.dtype) -> float:
 
     A probe of angle ν changes a pixel by about ν radius/√d. Where that is less than half the gap
     between neighbouring numbers, at the largest pixel, the image rounds back to itself and the duel
-    is a tie: with ν = 1e-6 in float32, three of four are. Twice that least is taken here; or what
-    the package takes for any function, `geoduel.methods.base.default_radius`, if that is more.
+    is a tie. With ν = 1e-6 in float32, three of four duels are ties. The angle here is twice that
+    least, or the default for any function, `geoduel.methods.base.default_radius`, if that is more.
     """
     like = torch.empty(0, dtype=dtype)
     top = max(abs(v) for v in threat.clip)

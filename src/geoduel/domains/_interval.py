@@ -99,7 +99,7 @@ def _second_differences(x: Array, first: Array, half_second_derivative) -> Array
     """Second divided differences f[a, b, c] of a function from its first ones.
 
     Any two of the three arguments may be the pair that is subtracted, so the quotient is taken over
-    one that is apart; where all three agree it is half the second derivative.
+    one that is apart. Where all three agree it is half the second derivative.
     """
     a, b, c = x[:, None, None], x[None, :, None], x[None, None, :]
     size = 1e-4 * np.maximum(np.maximum(abs(a), abs(b)), abs(c))
@@ -274,9 +274,10 @@ def newton_log_trace(
 ) -> tuple[Array, Array, Array]:
     """Minimise tr(S log Y), which has local minima: Y, value and gap of a stack of problems.
 
-    A few Frank-Wolfe steps from every start show which are worth finishing. Starts are the solution
-    with Y in place of log Y, one for every rank of W, held while it descends (the minima of one
-    problem mostly differ in rank, and free descents run into the same one), and random ones.
+    A few Frank-Wolfe steps from every start show which are worth finishing. The starts are random
+    ones and, for every rank of W, the solution with Y in place of log Y. The rank is held while
+    such a start descends: the minima of one problem mostly differ in rank, and free descents run
+    into the same one.
     """
     mu, axes = eigh(sym(root.mT @ s @ root))
     w = (axes * (mu < 0)[..., None, :]) @ axes.mT
@@ -345,11 +346,11 @@ def linear_bound(s: Array, low: Array, up: Array, pieces: int = 8) -> Array:
     """Lower bound of tr(S log Y) over L ⪯ Y ⪯ U, proved by operator monotone functions.
 
     For nodes 0 = s_0 < ... < s_J, log Y is the sum of g_j(Y) = log(Y + s_j) - log(Y + s_{j+1})
-    and g_J(Y) = log(Y + s_J). Each is operator monotone (by Löwner: g_j is an integral of
-    -(Y + σ)⁻¹), so g_j(L) ⪯ g_j(Y) ⪯ g_j(U), and the linear form on that interval of g_j(Y) has
-    the exact minimum tr(S g_j(L)) - tr (R S R)₋, R² = g_j(U) - g_j(L). The sum of the minima is
-    below tr(S log Y). Splitting a piece never lowers it. It is attained where the bounds commute
-    with S, and for S ⪰ 0 and S ⪯ 0.
+    and g_J(Y) = log(Y + s_J). By Löwner each is operator monotone, an integral of -(Y + σ)⁻¹, so
+    g_j(L) ⪯ g_j(Y) ⪯ g_j(U). On that interval of g_j(Y) the linear form has the exact minimum
+    tr(S g_j(L)) - tr (R S R)₋, R² = g_j(U) - g_j(L). The sum of the minima is below tr(S log Y).
+    Splitting a piece never lowers it. It is attained where the bounds commute with S, and for S ⪰ 0
+    and S ⪯ 0.
     """
     l, l_axes = eigh(low)
     u, u_axes = eigh(up)

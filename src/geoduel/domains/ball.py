@@ -30,9 +30,10 @@ class Ball(Domain):
                          (the antipode of the centre).
     Linear minimiser     Exact at constant curvature: Euclidean, Sphere, Hyperbolic, Rotations(2)
                          and (3), Torus, Simplex. On other manifolds exact for x = c, where it is
-                         Exp_c(-r h/|h|); for other x a numerical solution, feasible and stationary
-                         but not certified to be global (ascent on the boundary from three starts,
-                         in normal coordinates at c, with central differences).
+                         Exp_c(-r h/|h|). For other x it is a numerical solution, feasible and
+                         stationary but not certified to be global. It comes from an ascent on the
+                         boundary from three starts, in normal coordinates at c, with central
+                         differences.
     Diameter             2 r: exact while 2 r is at most the injectivity radius, else a bound.
 
     Balls are geodesically convex for r below half of min(injectivity radius, π / sqrt(largest

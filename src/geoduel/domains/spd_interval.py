@@ -95,16 +95,16 @@ class SPDInterval(Domain):
                          the first-order conditions are sufficient, and the duality gap of `nearest`
                          bounds the error.
     Linear minimiser     The published closed form L + P'[S < 0]P is exact only where bounds and h
-                         commute, seen from x; elsewhere it depends on the choice of P and can be
+                         commute, seen from x. Elsewhere it depends on the choice of P and can be
                          worse than standing still. Here Frank-Wolfe steps from several starts, and
                          Newton steps from the best of them, end at a stationary point. Minima that
                          are not global exist, mostly where U - L is singular; `linear_minimum`
                          returns a proved lower bound along with the point.
     Diameter             d(L, U), exact. For A, B in the set let a be the logarithms of the
-                         eigenvalues of A⁻¹B, and μ >= 0 those of L⁻¹U. In coordinates with A = I,
-                         B = diag(e^a), restricted to any k of them: det U is at least the product
-                         of the e^a > 1, and det L at most that of the e^a < 1 (Schur complements,
-                         from U ⪰ I, B and L ⪯ I, B). So the sum of |a| over these k is at most
+                         eigenvalues of A⁻¹B, and μ >= 0 those of L⁻¹U. Take coordinates with A = I,
+                         B = diag(e^a), and any k of them. There U ⪰ I, B and L ⪯ I, B. By Schur
+                         complements det U is at least the product of the e^a > 1, and det L at most
+                         that of the e^a < 1. So the sum of |a| over these k is at most
                          log det L⁻¹U there, and by interlacing at most the sum of the k largest μ:
                          |a| is weakly majorised by μ, hence |a|₂ <= |μ|₂.
 
@@ -264,7 +264,7 @@ class SPDInterval(Domain):
         """Linear minimiser with its value, first-order gap, and a proved lower bound.
 
         Seen from x, the objective is tr(S log Z). The logarithm is split into operator monotone
-        pieces g, for which g(L) ⪯ g(Z) ⪯ g(U); on each of these intervals the linear form has an
+        pieces g, for which g(L) ⪯ g(Z) ⪯ g(U). On each of these intervals the linear form has an
         exact minimum, and the sum of these is the lower bound. It is the minimum itself where
         everything commutes, and for S ⪰ 0 or S ⪯ 0; otherwise it is typically below by one percent
         of the objective's range or less.

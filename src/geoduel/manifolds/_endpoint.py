@@ -1,13 +1,13 @@
 """The geodesic endpoint problem on the Stiefel manifold, by Newton's method.
 
 Geodesics from the frame X stay in the span of [X Q], Q orthonormal and normal to X, that holds the
-end point; in this basis all matrices are at most 2p x 2p. The tangent vector is [A; B], its
+end point. In this basis all matrices are at most 2p x 2p. The tangent vector is [A; B], its
 coordinates u are the entries of A below the diagonal and those of B, and it leads to
 
     e^Ω [I; 0] e^{(1-c)A},    Ω = [[cA, -Bᵀ], [B, 0]],
 
 with c = 1 for the canonical metric and 2 for the Euclidean one. Shooting (Zimmermann and Hüper
-2022) converges linearly, the slower the farther the points; Newton's method takes three to seven
+2022) converges linearly, the slower the farther the points. Newton's method takes three to seven
 steps up to the injectivity radius, and gives the derivative of the logarithm as well.
 """
 

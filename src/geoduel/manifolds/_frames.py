@@ -139,7 +139,7 @@ def reflector(x: Array) -> Callable[[Array], Array]:
 
     The rows below the first p of the reflected tangent vector are its coordinates in a fixed
     orthonormal basis of the complement. Like a Householder reflection it costs O(n p²) and no
-    n x n matrix: I - B (I + P)⁻¹ Bᵀ with B = x + [W; 0], where W P is the polar decomposition of
+    n x n matrix: I - B (I + P)⁻¹ Bᵀ with B = x + [W; 0]. Here W P is the polar decomposition of
     the top of x, so that I + P never is near singular.
     """
     xp = namespace(x)

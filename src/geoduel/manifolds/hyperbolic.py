@@ -39,10 +39,9 @@ class Hyperbolic(Manifold):
 
     The spatial part is a global chart and carries the numbers: a point's time coordinate is
     computed from it, so points stay on the sheet for ever. Lengths are measured after the boost
-    that moves x to the apex (1, 0), where the metric is the dot product: no square is ever
-    negative, however far out x is. Distances are right to rounding from tiny ones to far beyond
-    20. At distance r from the apex, floats hold the place of a point to eʳ rounding units, no
-    better.
+    that moves x to the apex (1, 0), where the metric is the dot product. So no square is ever
+    negative, however far out x is. Distances are right to rounding from tiny ones to far beyond 20.
+    At distance r from the apex, floats hold the place of a point to eʳ rounding units, no better.
 
     `to_poincare` gives the same point in the Poincare ball, `to_poincare_tangent` the same vector;
     the `from_` functions lead back. The ball takes its metric from here: 4 |u|² / (1 - |p|²)².

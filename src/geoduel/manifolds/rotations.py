@@ -295,7 +295,7 @@ def _logarithm(g: Array) -> tuple[Array, Array]:
 
     The symmetric part of R has the eigenvalues cos θ, and the skew part maps each eigenspace to
     itself. Divided by 1 + cos θ it has the eigenvalues ±i tan(θ/2), and its arctangent gives the
-    angles, well-conditioned but near π; divided by 1 - cos θ it has ±i tan((π-θ)/2), which serves
+    angles, well-conditioned but near π. Divided by 1 - cos θ it has ±i tan((π-θ)/2), which serves
     there, with the turn by π added. The planes are sorted into the two kinds at a gap of the
     spectrum, so no eigenspace is cut.
     """
@@ -330,7 +330,7 @@ def _complex_structure(a: Array, block: Array) -> tuple[Array, Array]:
     """Orthogonal polar factor of a diagonal block of a skew matrix, and its least singular value.
 
     The block may hold sizes from 1 to 1e-9. The polar factor alone would be off by the rounding
-    unit over the least; the part that is not skew is the first order of that error, and the steps
+    unit over the least. The part that is not skew is the first order of that error, and the steps
     towards J² = -1 remove the second.
     """
     xp = namespace(a)

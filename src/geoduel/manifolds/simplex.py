@@ -40,15 +40,15 @@ class Simplex(Manifold):
     Source        Amari and Nagaoka, Methods of Information Geometry (2000), section 2.2; Åström,
                   Petra, Schmitzer and Schnörr, "Image labeling by assignment", JMIV 2017.
 
-    x -> 2√x is an isometry onto the positive part of the sphere of radius 2, which is convex: any
+    x -> 2√x is an isometry onto the positive part of the sphere of radius 2, which is convex. Any
     two points are joined by one minimising geodesic, so `log` and `transport` have no cut locus.
 
     The open simplex is incomplete: a geodesic reaches the boundary, at `boundary_dist` at the
     earliest and before 2π in any case. `exp` goes on by reflection, since squaring folds the whole
-    sphere onto the closed simplex: the result is a point for every tangent vector, continuous in
+    sphere onto the closed simplex. The result is a point for every tangent vector, continuous in
     it, and no farther from x than |v|, so that methods may step anywhere. It always undoes `log`;
-    the converse, log(x, exp(x, v)) = v, holds up to the first reflection only. A radius at which
-    it holds at every point would be 0, which helps nobody: `injectivity_radius` is π, the diameter,
+    the converse, log(x, exp(x, v)) = v, holds up to the first reflection only. A radius at which it
+    holds at every point would be 0, which helps nobody: `injectivity_radius` is π, the diameter,
     below which `log` takes all its values. Entries stop at 1e-36, within 2e-18 of the boundary.
 
     Parameters

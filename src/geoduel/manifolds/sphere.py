@@ -165,8 +165,8 @@ class Sphere(Manifold):
     # -- between the ambient space and the manifold ----------------------------------------------
 
     def to_tangent(self, x: Array, a: Array) -> Array:
-        # Dividing by <x, x>: an x longer than 1 by rounding would leave a radial part of <x, a>
-        # times that, which grows from step to step where a is large.
+        # The division by <x, x> matters: an x longer than 1 by rounding would leave a radial part
+        # of <x, a> times that excess. Where a is large, this part grows from step to step.
         return a - self._times(self._dot(x, a) / self._dot(x, x), x)
 
     def riemannian_gradient(self, x: Array, g: Array) -> Array:
@@ -204,7 +204,7 @@ class Sphere(Manifold):
         """Whether -y is nearer to x than y; z - x, where z is the nearer of the two; |z - x|².
 
         The angle between x and z is at most a right one, and the chord z - x has its digits however
-        small it is: so nothing cancels, neither near x nor near the antipode.
+        small it is. So nothing cancels, neither near x nor near the antipode.
         """
         chord = y - x
         m = self._dot(chord, chord)

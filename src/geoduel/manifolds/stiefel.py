@@ -51,8 +51,8 @@ class Stiefel(FrameManifold):
     radius        Canonical: π for p = 1 and p >= n-1. Else it is between √(4/5) π = 0.894 π
                   (Rentmeesters 2013), the value given here, and 0.9133 π (Absil and Mataigne,
                   arXiv:2403.02079), which is conjectured to be it.
-    Cost          O(n p²) for every method but `log` and `dist`, which solve a few linear systems
-                  of size d = p (p-1)/2 + p min(p, n-p), at O(p² d²) each: for p up to 20 or so.
+    Cost          O(n p²) for every method but `log` and `dist`, which solve a few linear systems of
+                  size d = p (p-1)/2 + p min(p, n-p), at O(p² d²) each. They suit p up to 20 or so.
     Source        Edelman, Arias and Smith, The geometry of algorithms with orthogonality
                   constraints (1998), section 2.4; Hüper, Markina and Silva Leite, A Lagrangian
                   approach to extremal curves on Stiefel manifolds (2021).
@@ -184,9 +184,9 @@ class Stiefel(FrameManifold):
     def transport_along(self, x: Array, v: Array, w: Array) -> Array:
         if self._twin:
             return self._twin.transport_along(x, v, w)
-        # W = X(t) α + Z in the frame that moves with the geodesic: the Levi-Civita connection makes
-        # parallel transport a linear equation for α and Z with constant coefficients, skew in the
-        # metric. The frame moves Z, normal to X, to e^Ξ Z = Z - (∫ e^{sΞ} X ds) Nᵀ Z.
+        # In the frame that moves with the geodesic, W = X(t) α + Z. The Levi-Civita connection
+        # makes parallel transport a linear equation for α and Z with constant coefficients, skew in
+        # the metric. The frame moves Z, normal to X, to e^Ξ Z = Z - (∫ e^{sΞ} X ds) Nᵀ Z.
         xp = namespace(x, v)
         p, c = self.p, self._c
         a, b, gram = self._parts(x, v)

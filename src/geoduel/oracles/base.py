@@ -5,7 +5,7 @@ An oracle is a callable that compares two points,
     oracle(x, y) -> +1 if y is preferred (f(x) > f(y)), -1 if x is preferred, 0 for a tie.
 
 It may have an attribute ``vectorized``. Without it, or where it is false, the oracle is given one
-pair of points and answers one number; where it is true, x and y may have leading axes and the
+pair of points and answers one number. Where it is true, x and y may have leading axes and the
 answer is an array with one entry a pair.
 
 Anything else an oracle can do is a wrapper around another oracle, and wrappers nest:
@@ -84,7 +84,7 @@ def answers(
 
 
 def answers_of(oracle: Oracle) -> Callable[..., Any]:
-    """`answers` of one oracle, for whoever asks it often."""
+    """`answers` of one oracle, for callers that ask it often."""
     return oracle.answers if isinstance(oracle, OracleBase) else partial(_checked_answers, oracle)
 
 

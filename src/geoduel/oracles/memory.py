@@ -1,7 +1,7 @@
 """Values of an objective that are remembered, so that no incumbent is evaluated twice.
 
-What is remembered is what the last two duels were about. In an iteration of RDNGD, which asks for
-two duels and whose second one holds the incumbent, that saves one evaluation of four.
+The points of the last two duels are remembered. An iteration of RDNGD asks for two duels, the
+second with the incumbent, and so saves one evaluation of four.
 """
 
 from __future__ import annotations
@@ -20,17 +20,23 @@ __all__ = ["ArrayMemory", "PointMemory"]
 class PointMemory:
     """Values at the four points of the last two duels.
 
-    Points are recognised by their content, so arrays may be overwritten. What is known is replaced
-    as a whole and never changed, so that threads may share it.
+    Points are recognised by their content, so arrays may be overwritten. The values are
+    replaced as a whole and never changed, so that threads may share them.
     """
 
     def __init__(self) -> None:
-        self._known: tuple[Any, ...] = (None,) * 8  # a key and a value a point, the newest first
+        # The shape of the points, then a key and a value for each, the newest first.
+        self._known: tuple[Any, ...] = (None,) * 9
 
     def values(self, f: Callable[[Array], float], x: Array, y: Array) -> tuple[float, float]:
         """f(x) and f(y), remembered or new."""
-        kx, ky = _key(x), _key(y)
-        k1, f1, k2, f2, k3, f3, k4, f4 = self._known
+        if type(x) is np.ndarray is type(y):
+            kx, ky, shape = x.tobytes(), y.tobytes(), x.shape
+        else:
+            kx, ky, shape = _key(x), _key(y), tuple(x.shape)
+        held, k1, f1, k2, f2, k3, f3, k4, f4 = self._known
+        if held != shape:  # the same bytes in another shape are another point
+            k1 = k2 = k3 = k4 = None
         fx = f1 if kx == k1 else f2 if kx == k2 else f3 if kx == k3 else f4 if kx == k4 else f(x)
         if ky == kx:
             fy = fx
@@ -38,21 +44,19 @@ class PointMemory:
             fy = (
                 f1 if ky == k1 else f2 if ky == k2 else f3 if ky == k3 else f4 if ky == k4 else f(y)
             )
-        self._known = kx, fx, ky, fy, k1, f1, k2, f2
+        self._known = shape, kx, fx, ky, fy, k1, f1, k2, f2
         return fx, fy
 
 
 def _key(x: Array) -> Any:
-    """What tells a point from others, now and after it was overwritten.
+    """What tells a point that is no NumPy array from others, now and after it was overwritten.
 
     Its content in main memory; identity and version of a tensor on an accelerator, since reading
     it would wait for what runs there. Arrays that have neither are like no other.
     """
-    if type(x) is np.ndarray:
-        return x.tobytes() if x.ndim == 1 else (x.tobytes(), x.shape)
     try:
         if x.device.type == "cpu":
-            return host(x).tobytes(), tuple(x.shape)
+            return host(x).tobytes()
         return id(x), x._version
     except (AttributeError, RuntimeError):
         return object()

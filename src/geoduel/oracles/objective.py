@@ -34,10 +34,10 @@ def from_objective(
         f takes leading axes, ``(..., *point_shape)``, and returns an array of shape ``(...)``.
     cache : bool
         Remember the values at the points (or arrays of points) of the last two duels, so that an
-        incumbent that is asked again is not evaluated again: three evaluations an iteration of
-        RDNGD in place of four. Points are recognised by their content, so arrays may be reused and
-        overwritten; a single torch tensor by its identity and version counter. Turn it off for a
-        function that returns another value each time.
+        incumbent that is asked again is not evaluated again. An iteration of RDNGD then takes three
+        evaluations in place of four. Points are recognised by their content, so arrays may be
+        reused and overwritten; a single torch tensor by its identity and version counter. Turn it
+        off for a function that returns another value each time.
 
     Returns
     -------
@@ -72,7 +72,7 @@ class Objective(OracleBase):
         self._arrays = ArrayMemory() if cache else None
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # What is remembered stays behind: it would travel to every worker with every pair.
+        # The remembered values stay behind: they would travel to every worker with every pair.
         return Objective, (self._f, self.vectorized, self._cache)
 
     def __repr__(self) -> str:
@@ -81,8 +81,8 @@ class Objective(OracleBase):
     def answers(
         self, x: Array, y: Array, point_ndim: int | None = None, executor: Executor | None = None
     ) -> Any:
-        fx, fy = self._values(x, y, point_ndim, executor)
         # No sign of a difference, since infinite values may meet.
+        fx, fy = self._values(x, y, point_ndim, executor)
         return (fx > fy) - (fx < fy) if type(fx) is float else answer_of(fx > fy, fx < fy, x)
 
     def difference(
@@ -101,9 +101,9 @@ class Objective(OracleBase):
         self, x: Array, y: Array, point_ndim: int | None, executor: Executor | None
     ) -> tuple[Any, Any]:
         """Values at two points, as floats; at two arrays of points, as arrays."""
-        if point_ndim is None and self.vectorized:
-            point_ndim = self.point_ndim
-        if x.ndim == point_ndim == y.ndim or (point_ndim is None and not self.vectorized):
+        if point_ndim is None:
+            point_ndim = self.point_ndim if self.vectorized else x.ndim
+        if x.ndim == point_ndim == y.ndim:
             if self._points is None:
                 return self._evaluate_one(x), self._evaluate_one(y)
             return self._points.values(self._evaluate_one, x, y)

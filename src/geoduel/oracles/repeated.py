@@ -23,17 +23,17 @@ class Repeated(Wrapper):
 
     An answer a is returned as soon as it beats each other answer b in a sequential sign test at
     level δ/2, δ = 1 - ``confidence``. With w times a and l times b, the test stops when the
-    evidence for "a is more probable than b" reaches 2/δ, where the evidence is the likelihood of
-    the answers averaged over all win rates p > 1/2 of a (with Jeffreys' prior), against p = 1/2:
+    evidence for "a is more probable than b" reaches 2/δ. The evidence is the likelihood of the
+    answers averaged over all win rates p > 1/2 of a (with Jeffreys' prior), against p = 1/2:
 
         2^(w+l) (2/π) B(w+½, l+½) I_½(l+½, w+½).
 
-    As long as b is at least as probable as a, this is a supermartingale of mean at most 1, so it
-    ever reaches 2/δ with probability at most δ/2, however often one looks (Ville); a plain
-    binomial test at each look would err far more often. At most two wrong answers can be returned,
-    so the answer is right with probability at least ``confidence``, whatever the win rate.
+    As long as b is at least as probable as a, this is a supermartingale of mean at most 1. By Ville
+    it then ever reaches 2/δ with probability at most δ/2, however often one looks; a plain binomial
+    test at each look would err far more often. At most two wrong answers can be returned, so the
+    answer is right with probability at least ``confidence``, whatever the win rate.
 
-    With confidence 0.95, seven answers that agree are enough; at a win rate of 0.9, 0.75, 0.6 and
+    With confidence 0.95, seven answers that agree are enough. At a win rate of 0.9, 0.75, 0.6 and
     0.55 it takes about 12, 35, 260 and 1,200 answers if there is no cap.
 
     Parameters
@@ -44,7 +44,7 @@ class Repeated(Wrapper):
         Least probability of the right answer.
     max_repeats : int
         Cap. Where it is reached first, the most frequent answer so far is returned (a tie if there
-        is no such answer); this adds an error of at most exp(-2 max_repeats (p - 1/2)²) at win rate
+        is no such answer). This adds an error of at most exp(-2 max_repeats (p - 1/2)²) at win rate
         p, 0.7 % for 1,000 repeats and p = 0.55.
 
     Attributes

@@ -27,15 +27,15 @@ class Karcher(Problem):
 
     Geodesically convex, even 1-strongly so. Not smooth on the whole manifold: the Hessian of
     d²(·, A)/2 reaches φ(d/√2), φ(z) = z coth z. As φ(√t) is concave, that of f is at most φ(√f),
-    so `smoothness_bound` = φ(√f(x0)) holds wherever f(X) <= f(x0). The Hessians of the m terms
-    peak in different directions, so that on the way from the start to the optimum `smoothness` is
+    so `smoothness_bound` = φ(√f(x0)) holds wherever f(X) <= f(x0). The Hessians of the m terms peak
+    in different directions. On the way from the start to the optimum `smoothness` is therefore
     three to five times smaller; this is the L of the paper's step sizes.
 
     With W_i A_i W_iᵀ = I, d²(X, A_i) is the sum of the squared logarithms of the eigenvalues of
     W_i X W_iᵀ. Those differ by the condition of A_i, a million in the paper, and rounding would
     leave 1e-12 of noise in f, which decides the duels near the optimum. The rows of W_i are
     therefore sorted by size, which makes W_i X W_iᵀ graded, and one step of the Cholesky-LR
-    iteration brings it closer to diagonal; the eigenvalues of such matrices come out to their own
+    iteration brings it closer to diagonal. The eigenvalues of such matrices come out to their own
     last digits as long as X is well conditioned. What remains is about half a unit in the last
     place of f, the same as with singular values.
 
@@ -222,9 +222,9 @@ def random_spd(
     eigenvalues : {"uniform", "log-uniform", "toolbox"}
         "uniform": Haar eigenvectors; eigenvalues 1, 1/condition, and the others uniform between:
         what the paper's description and its figures agree with. "log-uniform": the same with
-        logarithms uniform, far harder. "toolbox": as ``random.m`` of the Matrix Means Toolbox is
-        said to do, WᵀW with W the difference of two matrices of uniform entries, shifted and
-        scaled to the spectrum [0, 1], plus 1/(condition - 1).
+        logarithms uniform, far harder. "toolbox": WᵀW, shifted and scaled to the spectrum [0, 1],
+        plus 1/(condition - 1), as ``random.m`` of the Matrix Means Toolbox is said to do. W is the
+        difference of two matrices of uniform entries.
     rng : int or numpy.random.Generator, optional
         Source of randomness.
 

@@ -50,7 +50,7 @@ def karcher_mean(
 ) -> KarcherMean:
     """Minimise Σ w_i d²(X, A_i) / 2 over positive definite X, d affine-invariant.
 
-    The iterate is X = L Lᵀ and is moved as L ← L exp(N/2), which keeps it positive definite; one
+    The iterate is X = L Lᵀ and is moved as L ← L exp(N/2), which keeps it positive definite. One
     batched SVD of the whitened factors W_i L, with W_i A_i W_iᵀ = I, gives value, gradient and
     Hessian without ever forming a product that squares condition numbers. In the eigenbasis of
     Lᵀ A_i⁻¹ L the Hessian of d²/2 is diagonal, with entries z coth z, 2z the difference of two
@@ -58,7 +58,7 @@ def karcher_mean(
 
     * "newton" solves for the Newton step by conjugate gradients,
     * "richardson" steps along the gradient with the optimal fixed length of Bini and Iannazzo,
-      2/(1 + β), 1 and β the bounds of the Hessian.
+      2/(1 + β). The bounds of the Hessian are 1 and β.
 
     Either step is halved until the objective falls, so the iteration cannot diverge, and it goes on
     until rounding stops it.
@@ -142,7 +142,7 @@ def whiten(matrices: np.ndarray) -> np.ndarray:
     """Matrices W_i with W_i A_i W_iᵀ = I, of shape (m, n, n), rows in falling order of size.
 
     With the rows in that order every product W_i X W_iᵀ is graded, large entries first, if X is
-    well conditioned; LAPACK's singular values and eigenvalues of graded matrices are accurate far
+    well conditioned. LAPACK's singular values and eigenvalues of graded matrices are accurate far
     beyond what the condition number promises.
     """
     # The factor first: its singular values are positive whatever the rounding.

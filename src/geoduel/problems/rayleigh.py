@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from .._numerics.arrays import Array, dot, expand
+from .._numerics.arrays import Array, blas, dot, expand
 from .._support.check import as_generator, positive_int
 from ..errors import ArgumentError
 from ..manifolds.sphere import Sphere
@@ -105,7 +105,8 @@ class Rayleigh(Problem):
 
     def objective(self, x: Array) -> Any:
         if x.shape == self.x0.shape and x.dtype is self.x0.dtype:  # one point, a NumPy array
-            return -0.5 * float(x.dot(self.A.dot(x)))
+            b = blas()  # A is symmetric, and Aᵀ is laid out as BLAS reads it
+            return b.ddot(x, b.dgemv(-0.5, self.A.T, x))
         return -0.5 * dot(x @ self._matrix.like(x), x)
 
     def gradient(self, x: Array) -> Array:

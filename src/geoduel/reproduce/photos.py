@@ -1,8 +1,9 @@
 """Photos whose tilt is known: HLW's own layout, a folder with a truth file, or painted seascapes.
 
 HLW ("Horizon Lines in the Wild", Workman, Zhai and Jacobs, BMVC 2016) lists one photo a row in
-``metadata.csv``, without a header: the path, then in its second release height and width, then
-x1, y1, x2, y2 of the horizon. Their origin is the centre of the picture, x to the right, y upwards.
+``metadata.csv``, without a header. A row has the path, then in the second release height and width,
+then x1, y1, x2, y2 of the horizon. Their origin is the centre of the picture, x to the right, y
+upwards.
 """
 
 from __future__ import annotations

@@ -30,7 +30,7 @@ class Duel:
         Which point to show on the left, or first. Drawn by the study, so that a rater who prefers
         one side does not mislead it. None for reports.
     rater : str or None
-        Who has it, or answered it.
+        Name of the rater who has the duel, or answered it.
     answer : {"a", "b", "tie", "skip"} or None
         None without an answer.
     state : {"open", "answered", "withdrawn"}

@@ -221,8 +221,8 @@ def create_app(
     boards : Board or iterable of Board
         The studies.
     token : str, optional
-        The owner's token; raters' links carry another one, made from it. None: whoever reaches the
-        server is the owner, which only suits an address that nobody else reaches.
+        The owner's token; raters' links carry another one, made from it. With None, everybody who
+        reaches the server is the owner, which only suits an address that nobody else reaches.
     hosts : iterable of str
         Names the server is called by, besides ``localhost`` and addresses in numbers.
     solo : bool, optional

@@ -107,10 +107,10 @@ def content(result: Any) -> Content | Turned:
     Parameters
     ----------
     result : object
-        A Pillow image; a Matplotlib figure; text that starts with ``<svg``, with any other ``<``
-        (HTML), or with neither (plain text); bytes of a picture, sound or film; a pair of bytes and
-        type; anything that shows itself in a notebook (``_repr_svg_``, ``_repr_png_``,
-        ``_repr_html_``); `Content` or `Turned`.
+        A Pillow image, a Matplotlib figure, bytes of a picture, sound or film, or a pair of bytes
+        and type. Text that starts with ``<svg``, with any other ``<`` (HTML), or with neither
+        (plain text). Anything that shows itself in a notebook (``_repr_svg_``, ``_repr_png_``,
+        ``_repr_html_``). `Content` or `Turned`.
 
     Returns
     -------

@@ -105,9 +105,9 @@ def _log_spectrum(
 ) -> tuple[Array, Array | None]:
     """Logarithms of the eigenvalues of B = I + E = L⁻¹ Y L⁻ᵀ, and its eigenvectors.
 
-    From E, which is exactly zero for equal points and accurate for near ones, unless the spectrum
-    of B is wide: its small eigenvalues are then lost in rounding, at condition 1e12 even their
-    sign. The singular values of L⁻¹ M, Y = M Mᵀ, are their roots and keep twice the digits.
+    They come from E, which is exactly zero for equal points and accurate for near ones. Where the
+    spectrum of B is wide, its small eigenvalues are lost in rounding, at condition 1e12 even their
+    sign. There the singular values of L⁻¹ M, Y = M Mᵀ, are their roots and keep twice the digits.
     """
     xp = namespace(e)
     values, q = eigh(detached(e)) if vectors else (eigvalsh(detached(e)), None)

@@ -77,8 +77,8 @@ class BuresWasserstein(Metric):
     def transport_along(self, x: Array, v: Array, w: Array) -> Array:
         """Parallel transport, by integration: a closed form is not known.
 
-        The horizontal lift W of w along L(t) = (I + tA) L, X = L Lᵀ, solves the linear equation
-        W' = L Ω, with Ω skew and LᵀL Ω + Ω LᵀL = Wᵀ L' - L'ᵀ W. Gauss collocation of order 16 on
+        Along L(t) = (I + tA) L, X = L Lᵀ, the horizontal lift W of w solves the linear equation
+        W' = L Ω. Here Ω is skew and LᵀL Ω + Ω LᵀL = Wᵀ L' - L'ᵀ W. Gauss collocation of order 16 on
         steps over which I + tA changes little preserves inner products, and has converged to
         rounding.
         """
@@ -144,8 +144,8 @@ class _TransportMap:
     """T - I for the symmetric positive definite T with T X T = Y.
 
     With X = R Rᵀ and S = Rᵀ T R = (Rᵀ Y R)^{1/2}, the matrix G = S - Rᵀ R solves
-    S G + G Rᵀ R = Rᵀ (Y - X) R, a linear equation without cancellation: relative accuracy for near
-    points, exactly zero for equal ones.
+    S G + G Rᵀ R = Rᵀ (Y - X) R. This linear equation has no cancellation: G has relative accuracy
+    for near points, and is exactly zero for equal ones.
     """
 
     def __init__(self, x: Array, y: Array) -> None:

@@ -58,7 +58,7 @@ class SPD(Manifold):
     fixed-rank positive-semidefinite matrices endowed with the Bures-Wasserstein metric" (2019).
 
     Results are symmetric to the last bit. A matrix whose smallest eigenvalue is zero or negative by
-    no more than rounding explains counts as a point and is repaired where it matters; beyond that
+    no more than rounding explains counts as a point and is repaired where it matters. Beyond that
     the methods raise `NotOnManifoldError`, which names the eigenvalue.
 
     Parameters

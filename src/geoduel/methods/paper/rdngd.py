@@ -58,7 +58,7 @@ class RDNGD(Method):
         Feasible set X; every step is projected on it. None is the whole manifold.
     returns : {"best", "last", "random"}
         What the run returns: the incumbent x̂ by duels (one more duel an iteration), the last
-        iterate, or x_R with P(R = k) proportional to η_k, for which Theorem 3.6 is stated.
+        iterate, or x_R with P(R = k) proportional to η_k. Theorem 3.6 is stated for x_R.
 
     References
     ----------

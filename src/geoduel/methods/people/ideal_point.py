@@ -1,7 +1,7 @@
 """IdealPoint: what a person likes best, and how they see it, from few answers.
 
-What is believed of the person are `particles` of the models of `perception`. This file holds what
-is done with them: which questions are asked, and what is recommended.
+The belief about a person is a set of weighted `particles` of the models of `perception`. This file
+chooses the questions from them, and the recommendation.
 """
 
 from __future__ import annotations

@@ -57,8 +57,8 @@ def undo_tilt(
     -------
     dict
         By iteration ``duels``, ``seconds`` of CPU time, ``loss`` and ``left`` (degrees) of the best
-        rotation so far, and the angle found, ``turn``, in degrees: how far to turn the picture
-        counter-clockwise.
+        rotation so far, and the angle found, ``turn``. The picture is to be turned by ``turn``
+        degrees counter-clockwise.
     """
     problem = Leveling.degrees(degrees, loss)
     if iterations is not None:

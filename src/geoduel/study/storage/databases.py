@@ -133,7 +133,7 @@ class SQLite(Database):
         if reading:
             db.execute("BEGIN")
             return
-        # A power cut ends the programs with the file, but not those that write to a server: there,
+        # A power cut ends the programs with the file, but not those that write to a server. There,
         # nothing may be lost that others have seen, and all transactions are durable.
         db.execute(f"PRAGMA synchronous = {DURABLE if durable else 'NORMAL'}")
         # A transaction that first reads and then writes would fail if another wrote in between.
