@@ -5,7 +5,7 @@ from .base import Domain
 from .feasibility import feasible_first
 from .flat import Box, L1Ball, L2Ball, ProbabilitySimplex
 from .intersection import Intersection
-from .spd_interval import SPDInterval
+from .spd_interval import LinearMinimum, Nearest, SPDInterval
 
 __all__ = [
     "Ball",
@@ -14,6 +14,8 @@ __all__ = [
     "Intersection",
     "L1Ball",
     "L2Ball",
+    "LinearMinimum",
+    "Nearest",
     "ProbabilitySimplex",
     "SPDInterval",
     "feasible_first",
