@@ -15,11 +15,11 @@ import numpy as np
 import pytest
 
 import geoduel as gd
-from geoduel._numerics.arrays import cos_sinc, cosh_sinhc, dot
+from geoduel._numerics.arrays import cos_sinc, cosh_sinhc, dot, fast_short_dot
 from geoduel._numerics.exponential import fast_series, series
 from geoduel._numerics.linalg import fast_lapack, fast_matmul
 from geoduel.manifolds.grassmann import fast_squared_angles, squared_angles
-from geoduel.manifolds.sphere import fast_walk
+from geoduel.manifolds.sphere import fast_angle, fast_walk
 from geoduel.problems import Rayleigh
 from geoduel.problems.karcher import Karcher, fast_log_eigenvalues, log_eigenvalues
 from geoduel.problems.karcher_mean import whiten
@@ -58,6 +58,18 @@ def vector_cases() -> Iterator[Case]:
     x, y = gd.Sphere(5).random_point(np.random.default_rng(2), (2, 7))
     y = np.where(np.vecdot(x, y)[:, None] < 0, -y, y)
     yield Case("log of near points", gd.Sphere(5).log, log_beside_far, (x, y), 0)
+    for n in (1, 2, 16):  # n products and sums are rounded in another order
+        u, v = np.random.default_rng(n).standard_normal((2, 9, n))
+        yield Case(f"short dot {n}", fast_short_dot, np.vecdot, (u, v), 4 * n)
+        later = lambda u, v: np.vecdot(u[:, 1:], v[:, 1:])  # noqa: E731
+        from_one = lambda u, v: fast_short_dot(u, v, 1)  # noqa: E731
+        yield Case(f"short dot {n}, from 1", from_one, later, (u, v), 4 * n)
+    angles = np.array([0.65, 1.0, np.pi / 2, 2.4])
+    x, y = np.eye(3)[[0] * 4], np.stack([np.cos(angles), np.sin(angles), 0 * angles], axis=1)
+    yield Case("angle of a stack", lambda x, y: fast_angle(np.vecdot(x, y)), plain_angle, (x, y), 4)
+    yield Case(
+        "angle of a pair", lambda x, y: fast_angle(float(x @ y)), plain_angle, (x[0], y[0]), 4
+    )
 
 
 def walk(random_geodesic):
@@ -66,6 +78,10 @@ def walk(random_geodesic):
 
 def plain_walk(sphere, rng, x):
     return gd.Manifold.random_geodesic(sphere, rng, x)
+
+
+def plain_angle(x, y):
+    return 2 * np.atan2(np.linalg.norm(x - y, axis=-1), np.linalg.norm(x + y, axis=-1))
 
 
 def log_beside_far(x, y):

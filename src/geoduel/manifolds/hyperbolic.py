@@ -220,7 +220,7 @@ class Hyperbolic(Manifold):
 
 def _dot(u: Array, v: Array) -> Array:
     """Dot product of the spatial parts."""
-    return dot(u[..., 1:], v[..., 1:])
+    return dot(u, v, 1)
 
 
 def _time(x: Array) -> Array:
