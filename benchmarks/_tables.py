@@ -50,7 +50,8 @@ def number(value: float | None, digits: int = 3) -> str:
     if value == 0 or 1e-3 <= abs(value) < 1e5:
         text = f"{value:.{digits}g}"
         return f"{value:.0f}" if "e" in text or abs(value) >= 10**digits else text
-    return f"{value:.{max(digits - 1, 0)}e}".replace("e-0", "e-").replace("e+0", "e")
+    mantissa, exponent = f"{value:.{max(digits - 1, 0)}e}".split("e")
+    return f"{mantissa}e{int(exponent)}"
 
 
 def percent(value: float) -> str:
