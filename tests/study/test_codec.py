@@ -74,10 +74,13 @@ def test_every_class_has_settings():
     """None of the package's geometries, sets and methods is forgotten above."""
     tested = {type(p) for p in PARTS}
     assert {*METHODS.values()} <= tested
+    results = {gd.domains.LinearMinimum, gd.domains.Nearest}  # what sets return, no settings
     for room in (gd.manifolds, gd.domains):
         for name in room.__all__:
             kind = getattr(room, name)
-            if inspect.isclass(kind) and is_dataclass(kind) and not inspect.isabstract(kind):
+            if kind in results or not inspect.isclass(kind):
+                continue
+            if is_dataclass(kind) and not inspect.isabstract(kind):
                 assert kind in tested, f"{name} is not in the list"
 
 

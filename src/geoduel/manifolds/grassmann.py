@@ -98,7 +98,7 @@ class Grassmann(FrameManifold):
     def dist(self, x: Array, y: Array) -> Array:
         k = fast_matmul(x.mT, y)
         move, off = y - x, y - fast_matmul(x, k)
-        single = type(k) is np.ndarray and k.ndim == 2
+        single = type(k) is np.ndarray and k.ndim == 2 and k.dtype == np.float64
         length2 = fast_squared_angles(k, off) if single else squared_angles(k, off)
         return safe_sqrt(at_zero(frobenius(move, move), 0 * length2, length2))
 
