@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 
 from .._numerics.arrays import Array, device, host, namespace
-from .._support.check import nonnegative, positive, real
+from .._support.check import nonnegative, one_of, positive, real
 from ..errors import ArgumentError
 from ..manifolds.base import Manifold
 
@@ -17,6 +18,12 @@ __all__ = ["DEGREE", "SLOPE", "Person", "draw_crowd", "draw_person"]
 
 DEGREE = math.pi / 180
 SLOPE = math.log(3)  # of the logistic: a difference of one JND is told right 3 times out of 4
+# Noise in JND, by its law; each lies within one JND above its median one time in four.
+NOISES: dict[str, Callable[[np.random.Generator], float]] = {
+    "logistic": lambda rng: rng.logistic() / SLOPE,
+    "normal": lambda rng: rng.standard_normal() / 0.6744897501960817,
+    "cauchy": lambda rng: rng.standard_cauchy(),
+}
 
 
 @dataclass
@@ -30,7 +37,8 @@ class Person:
 
         P("left") = lapse/2 + (1 - lapse) σ(ln 3 · ((loss(right) - loss(left))/JND + bias))
 
-    so that a difference of one JND is told right three times out of four, apart from lapses.
+    so that a difference of one JND is told right three times out of four, apart from lapses. The
+    other settings bend this rule, since no method knows beforehand how a person differs from it.
 
     Parameters
     ----------
@@ -43,9 +51,9 @@ class Person:
     jnd : float
         Just-noticeable difference, a geodesic length; by default one degree, as radians.
     lapse : float
-        Share of answers that are given by a coin.
-    always_left : float
-        Share of answers that are "left" whatever is shown.
+        Share of answers that are given by a coin; 1: they do not look.
+    always_left, alternate : float
+        Share of answers that are "left", and that are the side not chosen last, whatever is shown.
     bias : float
         Advantage of the left picture, in JND.
     tie : float
@@ -55,15 +63,30 @@ class Person:
     weber : float
         Growth of the JND with the mean loss of the two points shown, a fraction: people tell less
         of points far from their ideal.
-    power : float
-        The loss is the distance to this power, over (20 degrees)^(power - 1); 1 is the distance.
+    noise : {"logistic", "normal", "cauchy"}
+        Law of the noise; all tell a difference of one JND right three times out of four.
     sensitivity : ndarray of shape (dim, dim), optional
         W, in the manifold's coordinates at the ideal; by default the identity.
+    asymmetry : ndarray of shape (dim,), optional
+        A vector α in these coordinates: the length l of v = log(ideal, x) counts as
+        l (1 + α·v/|v|), so that one side of the ideal is worse than the other.
+    plateau : float
+        Points within this distance are as good as the ideal, a geodesic length.
+    saturation : float
+        The length l counts as s (1 - exp(-l/s)) with this s, a geodesic length: what is far is
+        just bad. Infinite: no saturation.
+    power : float
+        The loss is the length to this power, over (20 degrees)^(power - 1); 1 is the length.
+    drift : ndarray of shape (dim,), optional
+        By how much each answer moves the ideal, in its coordinates.
+    other : array of shape point_shape, optional
+        A second ideal, as good as the first: the loss is the smaller one of the two. Drift moves
+        the first only.
 
     Raises
     ------
     ArgumentError
-        If a number is out of range, or the ideal not on the manifold.
+        If a number is out of range, or an ideal not on the manifold.
 
     Examples
     --------
@@ -83,58 +106,97 @@ class Person:
     jnd: float = DEGREE
     lapse: float = 0.02
     always_left: float = 0.0
+    alternate: float = 0.0
     bias: float = 0.0
     tie: float = 0.0
     fatigue: float = 0.0
     weber: float = 0.0
-    power: float = 1.0
+    noise: Literal["logistic", "normal", "cauchy"] = "logistic"
     sensitivity: np.ndarray | None = None
+    asymmetry: np.ndarray | None = None
+    plateau: float = 0.0
+    saturation: float = math.inf
+    power: float = 1.0
+    drift: np.ndarray | None = None
+    other: Array | None = None
     answers: int = field(default=0, init=False)
+    last: Literal["left", "right", "tie"] = field(default="right", init=False)
 
     vectorized: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         self.manifold.check_point(self.ideal, "ideal")
+        if self.other is not None:
+            self.manifold.check_point(self.other, "other")
         self.rng = np.random.default_rng(self.rng)
         positive(self.jnd, "jnd")
         positive(self.power, "power")
+        if self.saturation != math.inf:
+            positive(self.saturation, "saturation")
         real(self.bias, "bias")
-        for name in ("tie", "fatigue", "weber"):
+        one_of(self.noise, "noise", tuple(NOISES))
+        for name in ("tie", "fatigue", "weber", "plateau"):
             nonnegative(getattr(self, name), name)
-        for name in ("lapse", "always_left"):
+        for name in ("lapse", "always_left", "alternate"):
             if not 0 <= real(getattr(self, name), name) <= 1:
                 raise ArgumentError(f"{name} must be from 0 to 1, got {getattr(self, name)!r}")
         d = self.manifold.dim
-        if self.sensitivity is not None and np.shape(self.sensitivity) != (d, d):
-            raise ArgumentError(
-                f"sensitivity must have shape {(d, d)}, got {np.shape(self.sensitivity)}"
-            )
+        for name, shape in {"sensitivity": (d, d), "asymmetry": (d,), "drift": (d,)}.items():
+            value = getattr(self, name)
+            if value is not None and np.shape(value) != shape:
+                raise ArgumentError(f"{name} must have shape {shape}, got {np.shape(value)}")
 
     def loss(self, x: Array) -> float:
         """How far ``x`` seems from the ideal, a geodesic length."""
-        if self.sensitivity is None:
-            length = float(self.manifold.dist(self.ideal, x))
-        else:
-            v = self.manifold.log(self.ideal, x)
-            c = np.asarray(host(self.manifold.to_coords(self.ideal, v)), dtype=np.float64)
-            length = float(np.linalg.norm(self.sensitivity @ c))
+        ideals = [self.ideal] if self.other is None else [self.ideal, self.other]
+        length = min(self._length(ideal, x) for ideal in ideals)
+        length = max(length - self.plateau, 0.0)
+        if self.saturation < math.inf:
+            length = self.saturation * -math.expm1(-length / self.saturation)
         return length**self.power * (20 * DEGREE) ** (1 - self.power)
 
+    def regret(self, x: Array) -> float:
+        """Loss of ``x`` beyond that of the ideal, in JND: what the person would feel of it."""
+        return self.loss(x) / self.jnd
+
     def error(self, x: Array) -> float:
-        """Distance of ``x`` to the ideal, a geodesic length."""
-        return float(self.manifold.dist(self.ideal, x))
+        """Distance of ``x`` to the ideal, or to the nearer one, a geodesic length."""
+        ideals = [self.ideal] if self.other is None else [self.ideal, self.other]
+        return min(float(self.manifold.dist(ideal, x)) for ideal in ideals)
+
+    def _length(self, ideal: Array, x: Array) -> float:
+        """Length of log(ideal, x) as they see it, with sensitivities and asymmetry."""
+        if self.sensitivity is None and self.asymmetry is None:
+            return float(self.manifold.dist(ideal, x))
+        v = self.manifold.log(ideal, x)
+        c = np.asarray(host(self.manifold.to_coords(ideal, v)), dtype=np.float64)
+        length = float(np.linalg.norm(c if self.sensitivity is None else self.sensitivity @ c))
+        if self.asymmetry is not None and length > 0:
+            length *= max(0.0, 1 + float(self.asymmetry @ c) / float(np.linalg.norm(c)))
+        return length
 
     def compare(self, left: Array, right: Array) -> Literal["left", "right", "tie"]:
         """Their verdict on two points, shown left and right."""
+        self.last = self._verdict(left, right)
+        self.answers += 1
+        if self.drift is not None:
+            xp = namespace(self.ideal)
+            c = xp.asarray(self.drift, dtype=self.ideal.dtype, device=device(self.ideal))
+            step = self.manifold.from_coords(self.ideal, c)
+            self.ideal = self.manifold.exp(self.ideal, step)
+        return self.last
+
+    def _verdict(self, left: Array, right: Array) -> Literal["left", "right", "tie"]:
         rng = self.rng
         losses = self.loss(left), self.loss(right)
         jnd = self.jnd * (1 + self.fatigue * self.answers) + self.weber * sum(losses) / 2
-        self.answers += 1
         if rng.random() < self.always_left:
             return "left"
         if rng.random() < self.lapse:
             return "left" if rng.random() < 0.5 else "right"
-        seen = (losses[1] - losses[0]) / jnd + self.bias + rng.logistic() / SLOPE
+        if self.alternate > 0 and rng.random() < self.alternate:
+            return "left" if self.last == "right" else "right"
+        seen = (losses[1] - losses[0]) / jnd + self.bias + NOISES[self.noise](rng)
         if abs(seen) < self.tie:
             return "tie"
         return "left" if seen > 0 else "right"
@@ -163,9 +225,14 @@ def draw_person(
     rng: np.random.Generator,
     distance: float = 20 * DEGREE,
     spread: float = 1.0,
+    asymmetry: float = 0.0,
+    drift: float = 0.0,
+    apart: float = 0.0,
     **settings: Any,
 ) -> Person:
     """A person whose ideal lies in a random direction from ``x0``.
+
+    The directions of all that has one are random, too.
 
     Parameters
     ----------
@@ -176,7 +243,12 @@ def draw_person(
     distance : float
         Distance of the ideal from ``x0``, a geodesic length.
     spread : float
-        Sensitivities run geometrically from 1 to 1/spread, along random axes.
+        Sensitivities run geometrically from 1 to 1/spread, along random axes. Infinite: they are
+        blind to one direction, and see the others alike.
+    asymmetry, drift : float
+        Lengths of the vectors of these names of `Person`: a share, and a geodesic length an answer.
+    apart : float
+        Distance of a second ideal from the first, a geodesic length; 0: there is none.
     **settings
         Other settings of `Person`.
 
@@ -196,11 +268,20 @@ def draw_person(
     c = xp.asarray(v, dtype=x0.dtype, device=device(x0))
     ideal = manifold.exp(x0, manifold.from_coords(x0, c))
     axes = np.linalg.qr(rng.standard_normal((d, d)))[0]
-    sensitivity = None
-    if positive(spread, "spread") != 1:
-        sensitivity = np.geomspace(1, 1 / spread, d)[:, None] * axes
+    if spread == math.inf:
+        settings["sensitivity"] = np.r_[np.ones(d - 1), 0.0][:, None] * axes
+    elif positive(spread, "spread") != 1:
+        settings["sensitivity"] = np.geomspace(1, 1 / spread, d)[:, None] * axes
     seed = int(rng.integers(2**63))
-    return Person(manifold, ideal, seed, sensitivity=sensitivity, **settings)
+    vectors = {"asymmetry": asymmetry, "drift": drift, "apart": apart}
+    for name, length in vectors.items():
+        if nonnegative(length, name) > 0:
+            u = rng.standard_normal(d)
+            settings[name] = length * u / np.linalg.norm(u)
+    if (c := settings.pop("apart", None)) is not None:
+        c = xp.asarray(c, dtype=x0.dtype, device=device(x0))
+        settings["other"] = manifold.exp(ideal, manifold.from_coords(ideal, c))
+    return Person(manifold, ideal, seed, **settings)
 
 
 def draw_crowd(
