@@ -157,7 +157,7 @@ def minimize(
     if not isinstance(manifold, Manifold):
         raise ArgumentError(f"manifold must be a Manifold such as Sphere(3), got {manifold!r:.80}")
     chosen = named(method, domain, options)
-    x0 = start_point(manifold, x0, chosen.domain, rng)
+    chosen, x0 = start_point(chosen, manifold, x0, rng)
     chosen, iterations = chosen.plan(manifold, x0, iterations=iterations, budget=budget)
     if iterations is None and budget is None:
         raise ArgumentError("give iterations= or budget=: a run needs a limit")

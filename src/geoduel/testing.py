@@ -216,6 +216,14 @@ class ManifoldContract:
         )
         _must(not np.array_equal(*first), "random_point returns the same point twice in a batch")
 
+    def test_the_origin_is_one_point(self) -> None:
+        m = self.manifold
+        x = m.origin()
+        _shape(x, m.point_shape, "origin()")
+        _must(x.dtype == np.float64, f"origin must return float64, got {x.dtype}")
+        self._is_point(x, "origin")
+        _must(np.array_equal(x, m.origin()), "origin() must always be the same point")
+
     def test_unit_tangents_are_tangent_and_of_length_one(self) -> None:
         m, rng = self.manifold, np.random.default_rng(3)
         x = m.random_point(rng, (3,))

@@ -46,13 +46,14 @@ def test_what_is_wrong_is_named(method, options, words):
 
 
 def test_a_random_start_is_in_the_domain():
-    x = start_point(gd.Euclidean(2), None, gd.Ball(gd.Euclidean(2), np.full(2, 9.0), 0.1), rng())
+    small = gd.Ball(gd.Euclidean(2), np.full(2, 9.0), 0.1)
+    _, x = start_point(gd.RDNGD(domain=small), gd.Euclidean(2), None, rng())
     np.testing.assert_allclose(np.linalg.norm(x - 9), 0.1)
 
 
 def test_rounding_is_corrected_in_a_copy():
     x0 = np.array([0.6, 0.8]) * (1 + 1e-10)
-    x = start_point(gd.Sphere(2), x0, None, rng())
+    _, x = start_point(gd.RDNGD(), gd.Sphere(2), x0, rng())
     assert abs(np.linalg.norm(x) - 1) < 1e-15
     assert x0[0] != 0.6
 
@@ -60,7 +61,7 @@ def test_rounding_is_corrected_in_a_copy():
 def test_a_start_may_require_gradients():
     torch = pytest.importorskip("torch")
     x0 = torch.tensor([1.0, 0.0], requires_grad=True)
-    assert not start_point(gd.Sphere(2), x0, None, rng()).requires_grad
+    assert not start_point(gd.RDNGD(), gd.Sphere(2), x0, rng())[1].requires_grad
 
 
 @pytest.mark.parametrize(
@@ -74,4 +75,4 @@ def test_a_start_may_require_gradients():
 )
 def test_a_wrong_start_is_named(manifold, x0, domain, error, words):
     with pytest.raises(error, match=words):
-        start_point(manifold, x0, domain, rng())
+        start_point(gd.RDNGD(domain=domain), manifold, x0, rng())

@@ -54,6 +54,10 @@ class FrameManifold(Manifold):
         """
         return polar(a, self)
 
+    def origin(self) -> Array:
+        """The first p unit vectors."""
+        return np.eye(self.n, self.p)
+
     def random_point(
         self, rng: np.random.Generator, batch: tuple[int, ...] = (), like: Array = None
     ) -> Array:

@@ -59,6 +59,8 @@ class Manifold(ABC):
         Length scale of the manifold, from which methods choose their first step.
     complete : bool
         Whether all geodesics go on for ever; for how long they do, see `extent`.
+    bounded : bool
+        Whether the diameter is finite, so that `random_point` draws from all of the manifold.
     """
 
     @property
@@ -103,6 +105,11 @@ class Manifold(ABC):
     def complete(self) -> bool:
         """Whether all geodesics go on for ever; by default they do."""
         return True
+
+    @property
+    def bounded(self) -> bool:
+        """Whether the diameter is finite; by default that is not known, and False."""
+        return False
 
     # -- metric ----------------------------------------------------------------------------------
 
@@ -344,6 +351,13 @@ class Manifold(ABC):
         where `to_manifold` takes only arrays close to the manifold.
         """
         return self.to_manifold(normal(rng, (*batch, *self.point_shape), like))
+
+    def origin(self) -> Array:
+        """A point in the middle, float64 NumPy: where to start when nothing is known.
+
+        By default a random point, always the same.
+        """
+        return self.random_point(np.random.default_rng(0))
 
     # -- checks at the border --------------------------------------------------------------------
 

@@ -94,6 +94,10 @@ class Euclidean(Manifold):
     def to_manifold(self, a: Array) -> Array:
         return a
 
+    def origin(self) -> Array:
+        """Zero."""
+        return np.zeros(self.shape)
+
     def random_point(
         self, rng: np.random.Generator, batch: tuple[int, ...] = (), like: Array = None
     ) -> Array:

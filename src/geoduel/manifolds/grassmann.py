@@ -89,6 +89,10 @@ class Grassmann(FrameManifold):
         return math.pi / 2
 
     @property
+    def bounded(self) -> bool:
+        return True
+
+    @property
     def typical_dist(self) -> float:
         return math.pi / 4 * math.sqrt(min(self.p, self.n - self.p))
 

@@ -161,6 +161,10 @@ class Hyperbolic(Manifold):
             raise NotOnManifoldError(f"to_manifold on {self}: the array is not finite")
         return _lift(a[..., 1:])
 
+    def origin(self) -> Array:
+        """The apex of the hyperboloid."""
+        return _lift(np.zeros(self.n))
+
     def random_point(
         self, rng: np.random.Generator, batch: tuple[int, ...] = (), like: Array = None
     ) -> Array:

@@ -117,6 +117,10 @@ class Product(Manifold):
         return min(math.sqrt(w) * m.injectivity_radius for m, w in pairs)
 
     @property
+    def bounded(self) -> bool:
+        return all(m.bounded for m in self.factors)
+
+    @property
     def typical_dist(self) -> float:
         pairs = zip(self.factors, self.weights, strict=True)
         return math.hypot(*(math.sqrt(w) * m.typical_dist for m, w in pairs))
@@ -223,6 +227,10 @@ class Product(Manifold):
     def to_manifold(self, a: Array) -> Array:
         return self.join(*self._each("to_manifold", a))
 
+    def origin(self) -> Array:
+        """The origins of the factors."""
+        return self.join(*(m.origin() for m in self.factors))
+
     def random_point(
         self, rng: np.random.Generator, batch: tuple[int, ...] = (), like: Array = None
     ) -> Array:
@@ -313,6 +321,10 @@ class Power(Manifold):
         return self.manifold.injectivity_radius
 
     @property
+    def bounded(self) -> bool:
+        return self.manifold.bounded
+
+    @property
     def typical_dist(self) -> float:
         return math.sqrt(self.k) * self.manifold.typical_dist
 
@@ -358,6 +370,10 @@ class Power(Manifold):
 
     def to_manifold(self, a: Array) -> Array:
         return self.manifold.to_manifold(a)
+
+    def origin(self) -> Array:
+        """The origin of the manifold, k times."""
+        return np.stack([self.manifold.origin()] * self.k)
 
     def random_point(
         self, rng: np.random.Generator, batch: tuple[int, ...] = (), like: Array = None

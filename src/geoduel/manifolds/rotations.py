@@ -90,6 +90,10 @@ class Rotations(Manifold):
         return math.pi
 
     @property
+    def bounded(self) -> bool:
+        return True
+
+    @property
     def typical_dist(self) -> float:
         return math.pi / 2 * math.sqrt(self.n // 2)
 
@@ -168,6 +172,10 @@ class Rotations(Manifold):
             )
         last = expand(sign - 1, 2) * u[..., :, -1:]
         return u @ vt + last * vt[..., -1:, :]
+
+    def origin(self) -> Array:
+        """The identity."""
+        return np.eye(self.n)
 
     def random_point(
         self, rng: np.random.Generator, batch: tuple[int, ...] = (), like: Array = None

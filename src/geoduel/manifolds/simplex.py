@@ -90,6 +90,10 @@ class Simplex(Manifold):
         return math.pi
 
     @property
+    def bounded(self) -> bool:
+        return True
+
+    @property
     def typical_dist(self) -> float:
         return math.pi / 2
 
@@ -187,6 +191,10 @@ class Simplex(Manifold):
                 f"the largest is {float(xp.min(top)):.3g}"
             )
         return y / xp.sum(y, axis=-1)[..., None]
+
+    def origin(self) -> Array:
+        """The barycentre, where all categories are as likely."""
+        return np.full(self.n, 1 / self.n)
 
     def random_point(
         self, rng: np.random.Generator, batch: tuple[int, ...] = (), like: Array = None

@@ -82,6 +82,10 @@ class Sphere(Manifold):
         return math.pi
 
     @property
+    def bounded(self) -> bool:
+        return True
+
+    @property
     def typical_dist(self) -> float:
         return math.pi / 2
 
@@ -182,6 +186,10 @@ class Sphere(Manifold):
         if not bool(xp.all((top > 0) & xp.isfinite(top))):
             raise NotOnManifoldError(f"to_manifold on {self}: zero or not finite, so no direction")
         return self._divide(self._divide(a, top), self._length(self._divide(a, top)))
+
+    def origin(self) -> Array:
+        """The first unit vector."""
+        return np.eye(1, math.prod(self.shape)).reshape(self.shape)
 
     def random_point(
         self, rng: np.random.Generator, batch: tuple[int, ...] = (), like: Array = None

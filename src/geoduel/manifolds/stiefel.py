@@ -130,6 +130,10 @@ class Stiefel(FrameManifold):
         return math.pi * self._scale
 
     @property
+    def bounded(self) -> bool:
+        return True
+
+    @property
     def typical_dist(self) -> float:
         return math.pi / 2 * math.sqrt(self.p)
 

@@ -67,6 +67,10 @@ class Torus(Manifold):
         return math.pi
 
     @property
+    def bounded(self) -> bool:
+        return True
+
+    @property
     def typical_dist(self) -> float:
         return math.pi * math.sqrt(self.n) / 2
 
@@ -106,6 +110,10 @@ class Torus(Manifold):
         if not bool(xp.all(xp.isfinite(a))):
             raise NotOnManifoldError(f"to_manifold on {self}: the array is not finite")
         return _wrap(a)
+
+    def origin(self) -> Array:
+        """All angles zero."""
+        return np.zeros(self.n)
 
     def random_point(
         self, rng: np.random.Generator, batch: tuple[int, ...] = (), like: Array = None

@@ -88,6 +88,10 @@ class Method(ABC):
         """
         return self, iterations
 
+    def without_start(self, manifold: Manifold, rng: np.random.Generator) -> tuple[Method, Array]:
+        """The method and the point to start at where the caller gives none: by default random."""
+        return self, manifold.random_point(rng)
+
     @abstractmethod
     def start(self, manifold: Manifold, x0: Array, rng: np.random.Generator) -> Any:
         """Return the state before the first iteration."""

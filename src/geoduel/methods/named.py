@@ -89,21 +89,21 @@ def named(
 
 
 def start_point(
-    manifold: Manifold, x0: Array | None, domain: Domain | None, rng: np.random.Generator
-) -> Array:
-    """Return the start of a run as a point of manifold and domain.
+    method: Method, manifold: Manifold, x0: Array | None, rng: np.random.Generator
+) -> tuple[Method, Array]:
+    """Return the method and the start of a run, a point of the manifold and the method's domain.
 
     Parameters
     ----------
+    method : Method
+        The method; without a start it may assume something else.
     manifold : Manifold
         Where the points live.
     x0 : array of shape (..., *point_shape), optional
-        The caller's start, corrected for rounding; None draws a random point and projects it on the
-        domain.
-    domain : Domain, optional
-        Feasible set.
+        The caller's start, corrected for rounding. Where there is none, `Method.without_start`
+        gives one, which is projected on the domain.
     rng : numpy.random.Generator
-        Source of the random point.
+        Source of a random start.
 
     Raises
     ------
@@ -114,10 +114,12 @@ def start_point(
 
     Examples
     --------
-    >>> from geoduel import Sphere
-    >>> start_point(Sphere(2), np.array([0.6, 0.8 + 1e-10]), None, np.random.default_rng(0))
+    >>> from geoduel import RDNGD, Sphere
+    >>> x0 = np.array([0.6, 0.8 + 1e-10])
+    >>> start_point(RDNGD(), Sphere(2), x0, np.random.default_rng(0))[1]
     array([0.6, 0.8])
     """
+    domain = method.domain
     if not isinstance(domain, Domain | None):
         raise ArgumentError(f"domain must be a Domain such as Ball(...), got {domain!r:.80}")
     if domain is not None and domain.manifold.point_shape != manifold.point_shape:
@@ -126,11 +128,11 @@ def start_point(
             f"{domain.manifold.point_shape}; expected {manifold.point_shape} for {manifold}"
         )
     if x0 is None:
-        x0 = manifold.random_point(rng)
-        return x0 if domain is None else domain.project(x0)
+        method, x0 = method.without_start(manifold, rng)
+        return method, x0 if domain is None else domain.project(x0)
     x0 = detached(x0)
     manifold.check_point(x0, "x0")
     x0 = manifold.to_manifold(x0)
     if domain is not None and not bool(namespace(x0).all(domain.contains(x0))):
         raise ArgumentError(f"x0 is not in the domain {domain}; domain.project(x0) is")
-    return x0
+    return method, x0

@@ -97,7 +97,7 @@ class Player(ABC):
 
     def __post_init__(self) -> None:
         self.rng = np.random.default_rng(self.seed)
-        x0 = start_point(self.manifold, self.x0, self.method.domain, self.rng)
+        self.method, x0 = start_point(self.method, self.manifold, self.x0, self.rng)
         self.dtype = x0.dtype
         self.method, self.iterations = self.method.plan(
             self.manifold, x0, iterations=self.iterations, budget=self.budget

@@ -184,6 +184,10 @@ class SPD(Manifold):
             raise NotOnManifoldError(f"a is not near {self}: {words} is {worst:.3g}, not <= 0.1")
         return positive_definite(sym(a), "a")
 
+    def origin(self) -> Array:
+        """The identity."""
+        return np.eye(self.n)
+
     def random_point(
         self, rng: np.random.Generator, batch: tuple[int, ...] = (), like: Array = None
     ) -> Array:
