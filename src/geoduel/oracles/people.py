@@ -14,7 +14,7 @@ from .._support.check import nonnegative, one_of, positive, real
 from ..errors import ArgumentError
 from ..manifolds.base import Manifold
 
-__all__ = ["DEGREE", "SLOPE", "Person", "draw_crowd", "draw_person"]
+__all__ = ["DEGREE", "HABITS", "KINDS", "SLOPE", "Person", "draw_crowd", "draw_person"]
 
 DEGREE = math.pi / 180
 SLOPE = math.log(3)  # of the logistic: a difference of one JND is told right 3 times out of 4
@@ -24,6 +24,36 @@ NOISES: dict[str, Callable[[np.random.Generator], float]] = {
     "normal": lambda rng: rng.standard_normal() / 0.6744897501960817,
     "cauchy": lambda rng: rng.standard_cauchy(),
 }
+
+# Kinds of people, as settings of `draw_person`; lengths are in JND.
+KINDS: dict[str, dict[str, Any]] = {
+    "fits the model": {},
+    "metric 1 to 1/3": {"spread": 3.0},
+    "blind to a direction": {"spread": math.inf},
+    "asymmetric 10 %": {"asymmetry": 0.1},
+    "asymmetric 20 %": {"asymmetry": 0.2},
+    "saturating at 40 JND": {"saturation": 40.0},
+    "saturating at 15 JND": {"saturation": 15.0},
+    "Weber fraction 0.06": {"weber": 0.06},
+    "Weber fraction 0.15": {"weber": 0.15},
+    "heavy-tailed noise": {"noise": "cauchy"},
+    "JND a third of that assumed": {"jnd": 1 / 3},
+    "JND three times that assumed": {"jnd": 3.0},
+    "5 % lapses": {"lapse": 0.05},
+    "tiring": {"fatigue": 0.02},
+    "drifting": {"drift": 0.1},
+    "plateau of 2 JND": {"plateau": 2.0},
+    "two ideals": {"apart": 50.0},
+    "squared loss": {"power": 2.0},
+    "root loss": {"power": 0.5},
+}
+# Kinds that do not look at what they are shown.
+HABITS: dict[str, dict[str, Any]] = {
+    "coin flips": {"lapse": 1.0},
+    "always left": {"always_left": 1.0},
+    "alternating": {"alternate": 1.0, "lapse": 0.0},
+}
+LENGTHS = ("jnd", "saturation", "drift", "plateau", "apart")
 
 
 @dataclass
@@ -76,7 +106,7 @@ class Person:
         The length l counts as s (1 - exp(-l/s)) with this s, a geodesic length: what is far is
         just bad. Infinite: no saturation.
     power : float
-        The loss is the length to this power, over (20 degrees)^(power - 1); 1 is the length.
+        The loss is the length to this power, over (20 JND)^(power - 1); 1 is the length.
     drift : ndarray of shape (dim,), optional
         By how much each answer moves the ideal, in its coordinates.
     other : array of shape point_shape, optional
@@ -153,7 +183,7 @@ class Person:
         length = max(length - self.plateau, 0.0)
         if self.saturation < math.inf:
             length = self.saturation * -math.expm1(-length / self.saturation)
-        return length**self.power * (20 * DEGREE) ** (1 - self.power)
+        return length**self.power * (20 * self.jnd) ** (1 - self.power)
 
     def regret(self, x: Array) -> float:
         """Loss of ``x`` beyond that of the ideal, in JND: what the person would feel of it."""
@@ -228,6 +258,8 @@ def draw_person(
     asymmetry: float = 0.0,
     drift: float = 0.0,
     apart: float = 0.0,
+    kind: str | None = None,
+    jnd: float = DEGREE,
     **settings: Any,
 ) -> Person:
     """A person whose ideal lies in a random direction from ``x0``.
@@ -249,6 +281,10 @@ def draw_person(
         Lengths of the vectors of these names of `Person`: a share, and a geodesic length an answer.
     apart : float
         Distance of a second ideal from the first, a geodesic length; 0: there is none.
+    kind : str, optional
+        A kind in `KINDS` or `HABITS`, which gives settings beside those given here.
+    jnd : float
+        Just-noticeable difference, a geodesic length; kinds state theirs, and lengths, in it.
     **settings
         Other settings of `Person`.
 
@@ -261,6 +297,15 @@ def draw_person(
     >>> round(person.error(np.eye(3)[0]), 9)
     0.5
     """
+    if kind is not None:
+        kinds = KINDS | HABITS
+        more = {
+            name: value * jnd if name in LENGTHS else value
+            for name, value in kinds[one_of(kind, "kind", tuple(kinds))].items()
+        }
+        given = {"spread": spread, "asymmetry": asymmetry, "drift": drift, "apart": apart}
+        more = {"jnd": jnd} | given | settings | more
+        return draw_person(manifold, x0, rng, distance, **more)
     d = manifold.dim
     v = rng.standard_normal(d)
     v *= positive(distance, "distance") / np.linalg.norm(v)
@@ -281,7 +326,7 @@ def draw_person(
     if (c := settings.pop("apart", None)) is not None:
         c = xp.asarray(c, dtype=x0.dtype, device=device(x0))
         settings["other"] = manifold.exp(ideal, manifold.from_coords(ideal, c))
-    return Person(manifold, ideal, seed, **settings)
+    return Person(manifold, ideal, seed, jnd=jnd, **settings)
 
 
 def draw_crowd(

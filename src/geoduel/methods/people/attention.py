@@ -1,4 +1,4 @@
-"""Whether raters look at what they answer: do looking or habits predict their answers better?
+"""Whether raters look at what they answer, or follow a habit: which predicts their answers better.
 
 A method that asks what it cannot predict learns most of the ideal and nothing of the rater: a coin
 answers such questions as well as anybody. Only easy questions, whose answer is all but known, tell
