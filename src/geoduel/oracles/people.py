@@ -304,8 +304,8 @@ def draw_person(
             for name, value in kinds[one_of(kind, "kind", tuple(kinds))].items()
         }
         given = {"spread": spread, "asymmetry": asymmetry, "drift": drift, "apart": apart}
-        more = {"jnd": jnd} | given | settings | more
-        return draw_person(manifold, x0, rng, distance, **more)
+        everything: dict[str, Any] = {"jnd": jnd} | given | settings | more
+        return draw_person(manifold, x0, rng, distance, **everything)
     d = manifold.dim
     v = rng.standard_normal(d)
     v *= positive(distance, "distance") / np.linalg.norm(v)
