@@ -455,7 +455,11 @@ class Study:
             self._follow()
             if not self._named():
                 return []
+            self._of(self._named()[0])  # a method that cannot leave answers out says so
             split = sorted(self._split()[0], key=lambda members: (-len(members), members))
+            everyone = len(split) == 1 and all(g.rater in split[0] for g in self._book.given)
+            if everyone:
+                return [Camp(split[0], *self._point(self._player))]
             return [Camp(members, *self._point(self._of(*members))) for members in split]
 
     def _named(self) -> list[str]:
@@ -490,7 +494,7 @@ class Study:
         if not isinstance(self.method, QuestionMethod):
             raise ArgumentError(
                 f"method {self.method_name!r} builds each question on all answers before: it has "
-                f"no result for {' and '.join(map(repr, raters))} alone"
+                f"no result for rater {' or '.join(map(repr, raters))} alone"
             )
         book = self._book.of_raters(*raters)
         found = self._alone.pop(raters, None)
@@ -509,8 +513,13 @@ class Study:
     def _alone_if_able(self, rater: str) -> Player | None:
         return self._of(rater) if isinstance(self.method, QuestionMethod) else None
 
-    def disagreement(self) -> dict[str, Disagreement]:
+    def disagreement(self, raters: Iterable[str] | None = None) -> dict[str, Disagreement]:
         """How far apart the raters are, and whether their uncertainty explains it.
+
+        Parameters
+        ----------
+        raters : iterable of str, optional
+            Those to compare, by default all named ones.
 
         Returns
         -------
@@ -524,7 +533,7 @@ class Study:
             self._follow()
             common, around = self._point(self._player)
             found = {}
-            for name in self._named():
+            for name in self._named() if raters is None else raters:
                 own, radius = self._point(self._of(name))
                 distance = float(self.manifold.dist(own, common))
                 found[name] = Disagreement.of(distance, radius, around)
