@@ -399,8 +399,8 @@ class Study:
         ----------
         rater : str, optional
             Recommend to this rater. Among several named raters, the result of the rater's own
-            answers is drawn to the common one (to that of the rater's camp, where there are
-            several): the less, the more the own answers tell. Only methods made for people can
+            answers is drawn to the common one, or to that of the rater's camp if there are several.
+            The more the own answers tell, the less it is drawn. Only methods made for people can
             leave answers out.
         """
         return self._result(rater)[0]
