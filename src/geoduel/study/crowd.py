@@ -119,7 +119,7 @@ def own_ideal(manifold: Manifold, frame: Frame, heard: Heard, rng: np.random.Gen
         log_q = -(3 + d) / 2 * np.log1p(np.sum(z**2, axis=1) / 3) - np.sum(np.log(np.diag(root)))
         square = np.sum(c**2, axis=1)
         # Cauchy's about the common result: most own ideals are near it, and any may be far.
-        prior = -(1 + d) / 2 * np.log1p(square / near**2) - 0.5 * square / unit**2
+        prior = -np.log1p(square / near**2) - 0.5 * square / unit**2
         fit = log_likelihood(manifold, frame.at(manifold, c), heard, unit)
         for heat in (1.0, 0.7, 0.5, 0.35, 0.2, 0.1, 0.05, 0.0):
             log_w = heat * fit + prior - log_q
