@@ -38,7 +38,7 @@ LAPSE = 0.08  # share of answers that ignore the question
 NEAR = 1 / 9  # own ideals are as likely within this of the common result as beyond
 SCATTER = {1 / 45: 0.5, 1 / 11: 0.5}  # of own ideals about a common one, and how often
 SAMPLES, ROUNDS, LEAST = 300, 6, 30  # of importance sampling; effective samples in each round
-SURE = 4.0  # log-odds of several camps against one taste, from which on they are reported
+SURE = 3.0  # log-odds of several camps against one taste, from which on they are reported
 
 
 @dataclass(frozen=True)

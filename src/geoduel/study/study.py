@@ -691,11 +691,11 @@ def _verdicts(player: Player, several: bool) -> dict[str, Verdict]:
     """What the method says of each rater it has heard, in the light of the others if several."""
     if (attention := getattr(player.state, "attention", None)) is None:
         return {}
-    observers = player.method.observers(player.manifold, player.state)
     said = {}
-    for name, counts in zip(observers, attention.easy, strict=False):
-        if (verdict := observers[name].verdict) is not None:
-            said[name] = against_others(verdict, *counts) if several else verdict
+    names = player.method.observers(player.manifold, player.state)
+    for r, (name, easy) in enumerate(zip(names, attention.easy, strict=False)):
+        verdict = attention.verdict(r)
+        said[name] = against_others(verdict, *easy) if several else verdict
     return said
 
 
