@@ -32,12 +32,12 @@ from ..methods.frame import Frame, to_numpy
 __all__ = ["Camp", "Disagreement", "Heard", "Own", "Split", "own_ideal", "partition", "shrunk"]
 
 # Lengths in units of half the manifold's typical distance, 45 degrees on spheres.
-JNDS = (1 / 30, 1 / 12, 1 / 4)  # just-noticeable differences of a rater, equally likely
+JNDS = (1 / 30, 1 / 15, 1 / 8)  # just-noticeable differences of a rater, equally likely
 FAR = 0.05  # their growth with the distance of the two points from the ideal
 LAPSE = 0.08  # share of answers that ignore the question
 NEAR = 1 / 9  # own ideals are as likely within this of the common result as beyond
 SCATTER = {1 / 45: 0.5, 1 / 11: 0.5}  # of own ideals about a common one, and how often
-SAMPLES, ROUNDS, LEAST = 300, 6, 30  # of importance sampling; effective samples in each round
+SAMPLES, ROUNDS, LEAST = 600, 6, 30  # of importance sampling; effective samples in each round
 SURE = 3.0  # log-odds of several camps against one taste, from which on they are reported
 
 
