@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..._numerics.arrays import Array, namespace
-from ..._support.check import positive
+from ..._support.check import positive, real
 from ...domains.base import Domain
 from ...errors import ArgumentError
 from ...manifolds.base import Manifold
@@ -91,13 +91,19 @@ class PersonMethod(QuestionMethod):
     prior_radius : float, optional
         The ideal is expected within this distance of the start, a geodesic length. By default half
         the manifold's typical distance, 45 degrees on spheres.
+    catch : float
+        Share of easy questions, at most a half, as long as raters may not look at what they are
+        shown; 0: none. By default a sixth.
     """
 
     jnd: float | None = None
     prior_radius: float | None = None
+    catch: float = 1 / 6
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        if not 0 <= real(self.catch, "catch") <= 0.5:
+            raise ArgumentError(f"catch must be from 0 to 1/2, got {self.catch!r}")
         for name in ("jnd", "prior_radius"):
             if getattr(self, name) is not None:
                 positive(getattr(self, name), name)
