@@ -10,8 +10,8 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from ..._numerics.arrays import Array, device, namespace
-from ...errors import ArgumentError
+from ..._numerics.arrays import Array, device, eps, namespace
+from ...errors import ArgumentError, GeoduelError
 from ...manifolds.base import Manifold
 from ...oracles.people import SLOPE
 from ..frame import to_numpy
@@ -33,10 +33,13 @@ DENSE = (4, 7)  # numbers of answers between which questions are for the densest
 WIDTHS = 5  # half-widths compared
 NARROW = 5.0  # the least of them, in JND
 DECAY_BEYOND = 30.0  # decay rate of the prior's core beyond its radius, per radius
-TAIL = 0.1  # share of the prior in its tail, which reaches everywhere
+TAIL = 0.08  # share of the prior in its tail, which reaches everywhere
+EVEN = 0.1  # share of the prior that is even, where the space is bounded
 REACH = 1e9  # furthest ideal, in radii of the prior
 REGION = 0.8  # share of the belief in the stated region
-EASY_FROM = 9  # answers before the first easy question
+CLOSE = 15.0  # JND that hold nine tenths of the posterior from which on accuracy is what matters
+EASY_FROM = 9  # answers before the first easy question, if the posterior is as close as that
+EASY_ANYWAY = 20  # and if it is not
 SETTLED = 0.03  # doubt whether they look that needs no further easy questions
 EASY_AT = 0.95  # predicted probability of the likelier answer to an easy question
 
@@ -51,7 +54,7 @@ LAPSES = (
 )
 # Not learned: side bias and tie width, in units of the logistic's argument.
 BIASES = ((-1.2 * BIAS_SPREAD, 0.0, 1.2 * BIAS_SPREAD), (0.25, 0.5, 0.25))
-TIES = ((0.0, TIE_MEDIAN, 3 * TIE_MEDIAN), (0.6, 0.2, 0.2))
+TIES = ((TIE_MEDIAN, 3 * TIE_MEDIAN), (0.5, 0.5))
 # Weights of the JNDs for the stated region; the first stands for all smaller ones, too.
 STATED = (2.0, 1.0, 1.0, 1.0, 1.0)
 
@@ -65,11 +68,14 @@ class Space(NamedTuple):
         The ends.
     circle : bool
         Whether the two ends are one point.
+    bounded : bool
+        Whether there is nothing beyond the ends.
     """
 
     low: float
     high: float
     circle: bool
+    bounded: bool
 
     def between(self, a: np.ndarray, b: np.ndarray) -> np.ndarray:
         """The way from b to a, with its sign; on a circle the shorter one."""
@@ -258,7 +264,12 @@ class Bisection(PersonMethod):
         halves = np.geomspace(min(NARROW * assumed, widest), widest, WIDTHS)
         halves = np.maximum(halves, self.min_radius)
         n = sum(state.raters.answers)
-        if n >= EASY_FROM and easy < self.catch * n and state.attention.doubt() > SETTLED:
+        close = spread[1] - spread[0] <= CLOSE * assumed
+        if (
+            (n >= EASY_FROM and close or n >= EASY_ANYWAY)
+            and easy < self.catch * n
+            and state.attention.doubt() > SETTLED
+        ):
             pair = self._easy_question(manifold, state, rng, ideals, shape, lapsed, halves[0])
             if pair is not None:
                 return pair
@@ -271,7 +282,7 @@ class Bisection(PersonMethod):
         centres, halves = (x.ravel() for x in np.meshgrid(centres, halves))
         a, b, ta, tb = self._ends(manifold, state, centres, halves)
         chances = self._predict(manifold, state, ta, tb, ideals, shape, lapsed)
-        if DENSE[0] <= n < DENSE[1]:
+        if DENSE[0] <= n < DENSE[1] and close:
             width = min(assumed, float(np.std(ideals)))
             gain = sum(
                 np.mean(_densest(ideals, worlds[:, None] * q.T, width), axis=0) for q in chances
@@ -351,7 +362,7 @@ class Bisection(PersonMethod):
         a, b, ta, tb = self._ends(manifold, state, middle + side * away, np.full(40, half))
         chances = self._predict(manifold, state, ta, tb, ideals, shape, lapsed)
         likelier = chances[:2].mean(axis=1).max(axis=0)
-        j = int(np.argmin(abs(likelier - EASY_AT)))
+        j = int(np.argmax(likelier >= min(EASY_AT, likelier.max())))  # the nearest
         return (a[j], b[j]) if likelier[j] >= EASY else None
 
     def _points(self, manifold: Manifold, start: Array, t: np.ndarray) -> Array:
@@ -405,10 +416,10 @@ class Bisection(PersonMethod):
         looked = np.float32(0)
         if answer == 0:
             share = np.full(len(g.left), LAPSED_TIES)
-            looked = 1 - _seen(x, 0.0) - _seen(-x, 0.0)
+            looked = _tied(x)
         else:
             share = 0.5 - answer * left * (g.left - 0.5)
-            looked = _seen(-answer * x, 0.0)
+            looked = sigmoid(-np.float32(answer) * x)
         table *= (g.lapse * share).astype(np.float32)[:, None] + (
             (1 - g.lapse).astype(np.float32)[:, None] * looked[:, None, :]
         )
@@ -422,10 +433,9 @@ class Bisection(PersonMethod):
         x = self._losses(manifold, state.space, a, b, state.grid)
         q = _conditional(state.tables[r]) * p
         lapse = RATER_GRID.lapse
-        weight = np.einsum("smn,m->sn", q, 1 - lapse)
-        says_b, says_a = (float(np.sum(weight * _seen(s * x, 0.0))) for s in (-1, 1))
+        weight = np.matmul(1 - lapse, q)
         lapsed = float(q.sum(axis=(0, 2)) @ lapse) / 2
-        return (says_b + lapsed) / (says_a + says_b + 2 * lapsed)
+        return float(np.sum(weight * sigmoid(-x))) + lapsed
 
     def _manners(
         self, manifold: Manifold, state: BisectionState, r: int, factor: float
@@ -531,14 +541,18 @@ def _space(manifold: Manifold, x0: Array, radius: float) -> Space:
     """Whether the geodesic through x0 closes, ends or goes on, and where."""
 
     def straight(t: float) -> bool:
-        d = float(to_numpy(manifold.dist(x0, _points(manifold, x0, np.array([t]))[0])))
-        return abs(d - abs(t)) <= 1e-3 * abs(t)
+        try:
+            d = float(to_numpy(manifold.dist(x0, _points(manifold, x0, np.array([t]))[0])))
+        except (GeoduelError, ArithmeticError):  # too far for the numbers of the points
+            return False
+        return abs(d - abs(t)) <= 10 * eps(x0) ** 0.5 * abs(t)
 
     furthest = manifold.injectivity_radius
     if math.isfinite(furthest):
         ends = _points(manifold, x0, np.array([-furthest, furthest]))
-        if float(to_numpy(manifold.dist(ends[0], ends[1]))) <= 1e-3 * furthest:
-            return Space(-furthest, furthest, True)
+        closed = float(to_numpy(manifold.dist(ends[0], ends[1]))) <= 1e-3 * furthest
+        if closed and straight(0.9 * furthest) and straight(-0.9 * furthest):
+            return Space(-furthest, furthest, True, True)
     ends = []
     with np.errstate(all="ignore"):
         for side in (-1, 1):
@@ -549,7 +563,7 @@ def _space(manifold: Manifold, x0: Array, radius: float) -> Space:
                     low, high = (half, high) if straight(side * half) else (low, half)
                 high = low
             ends.append(side * high)
-    return Space(*ends, False)
+    return Space(*ends, False, manifold.bounded)
 
 
 def _fresh(n: int) -> np.ndarray:
@@ -578,7 +592,9 @@ def _prior(space: Space, radius: float, t: np.ndarray) -> np.ndarray:
     if radius == math.inf:
         return turns + t / (space.high - space.low)
     parts = [f(t) / np.diff(f(ends)) for f in (core, tail)]
-    return turns + (1 - TAIL) * parts[0] + TAIL * parts[1]
+    share = EVEN if space.bounded else 0.0
+    even = t / (space.high - space.low)
+    return turns + (1 - TAIL - share) * parts[0] + TAIL * parts[1] + share * even
 
 
 def _mesh(space: Space, edges: np.ndarray, p: np.ndarray, radius: float) -> np.ndarray:
@@ -624,11 +640,12 @@ def posterior(state: BisectionState, stated: bool = False) -> np.ndarray:
     return p / p.sum()
 
 
-def _seen(x: np.ndarray, bias: float) -> np.ndarray:
-    """Probability of an answer by one who looks, over the tie widths that there are."""
+def _tied(x: np.ndarray) -> np.ndarray:
+    """Probability of a tie, by one who looks and calls some, over the widths that there are."""
     total = np.float32(0)
     for tie, weight in zip(*TIES, strict=True):
-        total = total + np.float32(weight / sum(TIES[1])) * sigmoid(x - np.float32(tie))
+        tied = 1 - sigmoid(x - np.float32(tie)) - sigmoid(-x - np.float32(tie))
+        total = total + np.float32(weight / sum(TIES[1])) * np.maximum(tied, 0)
     return total
 
 
@@ -639,9 +656,8 @@ def _conditional(table: np.ndarray) -> np.ndarray:
 
 def _radius(space: Space, edges: np.ndarray, p: np.ndarray, middle: float) -> float:
     """Radius about the middle that holds the share `REGION` of p, which is even in each cell."""
-    fine = np.concatenate([np.linspace(x, y, 4, endpoint=False) for x, y in zip(edges, edges[1:])])
-    widths = np.repeat(np.diff(edges) / 4, 4)
-    away = abs(space.between(fine + widths / 2, np.array(middle)))
+    inner = edges[:-1, None] + np.diff(edges)[:, None] * (np.arange(4) + 0.5) / 4
+    away = abs(space.between(inner.ravel(), np.array(middle)))
     return radius_holding(REGION, away, np.repeat(p / 4, 4))
 
 
