@@ -20,7 +20,17 @@ from .observer import BIAS_SPREAD, LAPSED_TIES, TIE_MEDIAN, Observer, Raters, si
 from .questions import PersonMethod, best_question, check_answer, inside, stacked
 from .weights import drawn, imagined, information, radius_holding
 
-__all__ = ["Answers", "Bisection", "BisectionState", "Space", "middle_of_half", "posterior"]
+__all__ = [
+    "Answers",
+    "Bisection",
+    "BisectionState",
+    "Space",
+    "densest",
+    "middle_of_half",
+    "posterior",
+    "prior_below",
+    "space_of",
+]
 
 # Frozen; docs/notebook/bisection.md says what they were tuned on.
 CELLS = 281  # of the grid
@@ -225,11 +235,18 @@ class Bisection(PersonMethod):
                 f"{manifold.dim}; for 2 to 6 see IdealPoint"
             )
         radius, _ = self.scales(manifold)
-        space = _space(manifold, x0, radius)
+        space = space_of(manifold, x0, radius)
         edges = np.array([space.low, space.high])
         state = BisectionState(
-            x0, space, Answers(*np.zeros((5, 0))), edges, np.ones(1), _fresh(1),
-            Raters(("",), (0,)), Attention.none(), x0,
+            x0,
+            space,
+            Answers(*np.zeros((5, 0))),
+            edges,
+            np.ones(1),
+            _fresh(1),
+            Raters(("",), (0,)),
+            Attention.none(),
+            x0,
         )
         return self._concluded(manifold, self._refined(manifold, state))
 
@@ -266,7 +283,7 @@ class Bisection(PersonMethod):
         n = sum(state.raters.answers)
         close = spread[1] - spread[0] <= CLOSE * assumed
         if (
-            (n >= EASY_FROM and close or n >= EASY_ANYWAY)
+            ((n >= EASY_FROM and close) or n >= EASY_ANYWAY)
             and easy < self.catch * n
             and state.attention.doubt() > SETTLED
         ):
@@ -285,7 +302,7 @@ class Bisection(PersonMethod):
         if DENSE[0] <= n < DENSE[1] and close:
             width = min(assumed, float(np.std(ideals)))
             gain = sum(
-                np.mean(_densest(ideals, worlds[:, None] * q.T, width), axis=0) for q in chances
+                np.mean(densest(ideals, worlds[:, None] * q.T, width), axis=0) for q in chances
             )
         else:
             gain = information(worlds, chances)
@@ -391,16 +408,16 @@ class Bisection(PersonMethod):
     ) -> np.ndarray:
         """The argument of the logistic, "a" rather than "b": shape (75, *a.shape, ideals)."""
         _, jnd = self.scales(manifold)
-        alpha = np.array(ASYMMETRIES[0], np.float32).reshape(-1, *[1] * (np.ndim(a) + 1))
+        alpha = np.array(ASYMMETRIES[0]).reshape(-1, *[1] * (np.ndim(a) + 1))
         at = []
         for t in (a, b):
-            d = (space.between(np.asarray(t)[..., None], ideals) / jnd).astype(np.float32)
+            d = space.between(np.asarray(t)[..., None], ideals) / jnd
             at.append(abs(d) + alpha * d)
-        difference, mean = at[1] - at[0], (at[0] + at[1]) / 2
+        difference, mean = (x.astype(np.float32) for x in (at[1] - at[0], (at[0] + at[1]) / 2))
         factor = np.array(JNDS[0], np.float32).reshape(-1, 1, 1, *[1] * (np.ndim(a) + 1))
         weber = np.array(WEBERS[0], np.float32).reshape(-1, *[1] * (np.ndim(a) + 1))
-        x = SLOPE * difference[:, None] / (factor + weber * mean[:, None])
-        return x.astype(np.float32).reshape(-1, *x.shape[3:])
+        x = np.float32(SLOPE) * difference[:, None] / (factor + weber * mean[:, None])
+        return x.reshape(-1, *x.shape[3:])
 
     def _hear(
         self,
@@ -457,9 +474,7 @@ class Bisection(PersonMethod):
             logs.append(np.log(0.03 + 0.94 * seen).sum(axis=0) + math.log(wb * wt))
         w = np.exp(np.array(logs) - np.max(logs)).sum(axis=1)
         w /= w.sum()
-        return tuple(
-            float(w @ [pair[i][0] for pair in pairs]) / SLOPE for i in (0, 1)
-        )  # pyright: ignore
+        return tuple(float(w @ [pair[i][0] for pair in pairs]) / SLOPE for i in (0, 1))  # pyright: ignore
 
     @staticmethod
     def _average(state: BisectionState, cells: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -497,7 +512,7 @@ class Bisection(PersonMethod):
             edges = _mesh(state.space, state.edges, p, radius)
             if len(p) > 1 and np.min(np.diff(edges)) < 1e-6 * jnd:
                 break
-            prior = np.diff(_prior(state.space, radius, edges))
+            prior = np.diff(prior_below(state.space, radius, edges))
             tables = np.repeat(_fresh(len(prior)), len(state.tables), axis=0)
             state = state._replace(edges=edges, prior=prior, tables=tables)
             for one in zip(*state.answers, strict=True):
@@ -506,7 +521,6 @@ class Bisection(PersonMethod):
 
     def _concluded(self, manifold: Manifold, state: BisectionState) -> BisectionState:
         p, space = posterior(state), state.space
-        radius, _ = self.scales(manifold)
         middle = middle_of_half(state.edges, p, space.circle)
         best = _points(manifold, state.start, np.array([middle]))[0]
         if self.domain is not None:
@@ -537,7 +551,7 @@ def _coordinate(manifold: Manifold, state: BisectionState, x: Array) -> np.ndarr
     return np.where(off[0] <= off[1], t, -t)
 
 
-def _space(manifold: Manifold, x0: Array, radius: float) -> Space:
+def space_of(manifold: Manifold, x0: Array, radius: float) -> Space:
     """Whether the geodesic through x0 closes, ends or goes on, and where."""
 
     def straight(t: float) -> bool:
@@ -571,7 +585,7 @@ def _fresh(n: int) -> np.ndarray:
     return np.repeat(RATER_GRID.weight[None, :, :, None].astype(np.float32), n, axis=3)
 
 
-def _prior(space: Space, radius: float, t: np.ndarray) -> np.ndarray:
+def prior_below(space: Space, radius: float, t: np.ndarray) -> np.ndarray:
     """Prior probability of the coordinates from the middle of the space to t."""
 
     def core(t: np.ndarray) -> np.ndarray:
@@ -664,19 +678,23 @@ def _radius(space: Space, edges: np.ndarray, p: np.ndarray, middle: float) -> fl
 def middle_of_half(edges: np.ndarray, p: np.ndarray, circle: bool = False) -> float:
     """Middle of the shortest interval that holds half of p; the mean of several as short."""
     cumulated = np.append(0.0, np.cumsum(p)) / np.sum(p)
+    turn = center = 0.0
     below = (np.arange(1000) + 0.5) / 2000  # mass to its left
     if circle:
         below = 2 * below - 0.25
-        turn = edges[-1] - edges[0]
+        turn, center = edges[-1] - edges[0], (edges[-1] + edges[0]) / 2
         edges = np.concatenate([edges[:-1] - turn, edges[:-1], edges + turn])
         cumulated = np.concatenate([cumulated[:-1] - 1, cumulated[:-1], cumulated + 1])
     low, high = (np.interp(q, cumulated, edges) for q in (below, below + 0.5))
     lengths = high - low
-    shortest = lengths <= lengths.min() * (1 + 1e-6)
-    return float(np.mean((low + high)[shortest]) / 2)
+    middles = (low + high)[lengths <= lengths.min() * (1 + 1e-6)] / 2
+    if circle:
+        nearest = middles[np.argmin(abs(middles - center))]
+        middles -= turn * np.round((middles - nearest) / turn)
+    return float(np.mean(middles))
 
 
-def _densest(points: np.ndarray, p: np.ndarray, width: float) -> np.ndarray:
+def densest(points: np.ndarray, p: np.ndarray, width: float) -> np.ndarray:
     """Most mass within ``width`` of one of the sorted points, along the last axis."""
     total = np.concatenate([np.zeros((*p.shape[:-1], 1)), np.cumsum(p, axis=-1)], axis=-1)
     high = np.searchsorted(points, points + width, "right")
