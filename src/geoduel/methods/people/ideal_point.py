@@ -37,7 +37,7 @@ from .particles import (
 )
 from .perception import Prior, Traits, outcomes
 from .questions import PersonMethod, best_question, check_answer, inside, stacked
-from .weights import drawn, imagined, information
+from .weights import drawn, imagined, information, radius_holding
 
 __all__ = ["IdealPoint", "IdealPointState", "accuracy", "imagined_worlds"]
 
@@ -45,8 +45,9 @@ __all__ = ["IdealPoint", "IdealPointState", "accuracy", "imagined_worlds"]
 SHARE = 0.8  # of the belief in the region that is stated
 NARROW = 1 / 6  # deviation at which a chart takes over from the cloud, in typical distances
 SOON = 6  # answers a dimension after which it does in any case
-WIDTH = 2.5  # half-width of a question, in deviations of the belief, as the person sees them
-LEAST_WIDTH = 5.0  # the same in JND, at least
+# Half-width of a question: in median distances of the belief from its middle, as the person sees
+# them, and in JND at least.
+WIDTH, LEAST_WIDTH = 1.3, 4.0
 MOST_STRETCH = 2.5  # longest half-width across directions, in those of a person who sees all alike
 CANDIDATES = 24  # questions that are compared
 SOME = 400  # points of the cloud that stand for it when questions are compared
@@ -55,7 +56,7 @@ FANTASIES = 6  # worlds imagined
 IN_A_WORLD = 40  # effective particles in each of them, at least
 # An easy question is as likely answered one way, and about a point so many deviations off.
 EASY, OFF = 0.95, (1.5, 2.5, 4.0, 6.0)
-VERIFY = 3.0  # radius of the belief, in JND, below which easy questions are asked
+VERIFY = 2.0  # radius of the belief, in JND, below which easy questions are asked
 
 
 class IdealPointState(NamedTuple):
@@ -113,7 +114,7 @@ class IdealPoint(PersonMethod):
     fraction stands for all that is not known of a loss far from its ideal.
 
     `uncertainty` is the radius of a ball about the recommended point that holds the ideal of four
-    people in five. It is wide until easy questions have shown that the rater looks; see `attention`.
+    people in five. It is wide until easy questions have shown that the rater looks.
 
     Parameters
     ----------
@@ -246,7 +247,8 @@ class IdealPoint(PersonMethod):
     ) -> tuple[Array, Array]:
         """Questions about the middle of the cloud and about points of it, in random directions."""
         centre = middle(manifold, cloud)
-        h = WIDTH * deviation(manifold, cloud, centre)
+        away = to_numpy(manifold.dist(cloud.points, centre[None]))
+        h = WIDTH * radius_holding(0.5, away, cloud.weights)
         d, xp = manifold.dim, namespace(centre)
         centres = [centre] * (CANDIDATES // 2) + list(cloud.points[: CANDIDATES // 2])
         ends = [
@@ -280,7 +282,8 @@ class IdealPoint(PersonMethod):
                 u.append(np.linalg.eigh(spread)[1].T)
             u.append(rng.standard_normal((CANDIDATES, d)) @ (V * size).T @ inverse)
             u = np.concatenate(u)[: CANDIDATES // len(worlds)]
-            h = max(WIDTH * math.sqrt(size.mean()), LEAST_WIDTH * jnd)
+            seen = np.linalg.norm(away @ root, axis=1)
+            h = max(WIDTH * radius_holding(0.5, seen, world), LEAST_WIDTH * jnd)
             frame, _ = belief.chart.frame.move(manifold, mean)
             u = u / np.linalg.norm(u @ root, axis=1, keepdims=True)
             ends.append(self._ends(manifold, frame, u, h * np.linalg.norm(u, axis=1)))
