@@ -36,20 +36,23 @@ __all__ = [
 CELLS = 281  # of the grid
 HEAVY = 0.03  # mass of a cell that makes the grid too coarse
 FOCUS = 0.65  # share of the cells where the posterior is
-SAMPLE = 96  # ideals that stand for the posterior where questions are compared
+SAMPLE = 128  # ideals that stand for the posterior where questions are compared
 RATERS = 16  # tables at most; later raters share the last
+RARE = 0.02  # weight of what raters may be like that questions do not count on
 FANTASIES = 8  # worlds imagined
 DENSE = (4, 7)  # numbers of answers between which questions are for the densest window
-WIDTHS = 5  # half-widths compared
+WIDTHS = 4  # half-widths compared
 NARROW = 5.0  # the least of them, in JND
 DECAY_BEYOND = 30.0  # decay rate of the prior's core beyond its radius, per radius
 TAIL = 0.08  # share of the prior in its tail, which reaches everywhere
 EVEN = 0.1  # share of the prior that is even, where the space is bounded
 REACH = 1e9  # furthest ideal, in radii of the prior
+FLOOR = 1e-30  # of what a table may say against an ideal, which it might take back
 REGION = 0.8  # share of the belief in the stated region
-CLOSE = 15.0  # JND that hold nine tenths of the posterior from which on accuracy is what matters
-EASY_FROM = 9  # answers before the first easy question, if the posterior is as close as that
-EASY_ANYWAY = 20  # and if it is not
+CLOSE = 15.0  # JND that hold nine tenths of the posterior, where questions are for a window
+EASY_FROM = 9  # answers before the first easy question, if
+EASY_CLOSE = 6.0  # no more than so many JND hold nine tenths of the posterior
+EASY_ANYWAY = 20  # answers before it if they do not
 SETTLED = 0.03  # doubt whether they look that needs no further easy questions
 EASY_AT = 0.95  # predicted probability of the likelier answer to an easy question
 
@@ -103,6 +106,12 @@ class Answers(NamedTuple):
     answer: np.ndarray
     left: np.ndarray
     rater: np.ndarray
+
+    @classmethod
+    def none(cls) -> Answers:
+        """No answers yet."""
+        empty = np.zeros(0)
+        return cls(empty, empty, empty, empty, empty)
 
     def append(self, *one: float) -> Answers:
         """With one more."""
@@ -207,7 +216,7 @@ class Bisection(PersonMethod):
     ----------
     domain, x_tol, parallel, min_radius, jnd, prior_radius, catch
         As in `geoduel.methods.people.questions.PersonMethod`. An assumed JND that is wrong by a
-        factor of 3 does little harm, and a tenth of the belief is in the tail of the prior.
+        factor of 3 does little harm. About a fifth of the belief lies beyond the radius.
 
     References
     ----------
@@ -240,7 +249,7 @@ class Bisection(PersonMethod):
         state = BisectionState(
             x0,
             space,
-            Answers(*np.zeros((5, 0))),
+            Answers.none(),
             edges,
             np.ones(1),
             _fresh(1),
@@ -268,8 +277,8 @@ class Bisection(PersonMethod):
         easy = state.attention.easy.sum()
         if pending:
             outer = 0.04
-            open_ones = [_coordinate(manifold, state, x) for x in stacked(pending)]
-            chances = self._predict(manifold, state, *open_ones, ideals, shape, lapsed)
+            ta, tb = (_coordinate(manifold, state, x) for x in stacked(pending))
+            chances = self._predict(manifold, state, ta, tb, ideals, shape, lapsed)
             truths = drawn(w, FANTASIES, 0.5)
             worlds = w * [np.prod(imagined(rng, chances, t), axis=0) for t in truths]
             worlds /= worlds.sum(axis=1, keepdims=True)
@@ -281,25 +290,25 @@ class Bisection(PersonMethod):
         halves = np.geomspace(min(NARROW * assumed, widest), widest, WIDTHS)
         halves = np.maximum(halves, self.min_radius)
         n = sum(state.raters.answers)
-        close = spread[1] - spread[0] <= CLOSE * assumed
+        nine_tenths = (spread[1] - spread[0]) / assumed
         if (
-            ((n >= EASY_FROM and close) or n >= EASY_ANYWAY)
+            n >= (EASY_FROM if nine_tenths <= EASY_CLOSE else EASY_ANYWAY)
             and easy < self.catch * n
             and state.attention.doubt() > SETTLED
         ):
             pair = self._easy_question(manifold, state, rng, ideals, shape, lapsed, halves[0])
             if pair is not None:
                 return pair
-        centres = np.quantile(ideals, np.linspace(outer, 1 - outer, 15))
+        centres = np.quantile(ideals, np.linspace(outer, 1 - outer, 13))
         if self.domain is not None:  # the ideal may lie outside, where nothing can be asked
             radius = min(3 * self.scales(manifold)[0], state.space.high - state.space.low)
             around = np.linspace(-radius, radius, 45) / 2
-            allowed = to_numpy(self.domain.contains(self._points(manifold, state.start, around)))
+            allowed = to_numpy(self.domain.contains(_points(manifold, state.start, around)))
             centres = np.concatenate([centres, around[allowed > 0]])
         centres, halves = (x.ravel() for x in np.meshgrid(centres, halves))
         a, b, ta, tb = self._ends(manifold, state, centres, halves)
         chances = self._predict(manifold, state, ta, tb, ideals, shape, lapsed)
-        if DENSE[0] <= n < DENSE[1] and close:
+        if DENSE[0] <= n < DENSE[1] and nine_tenths <= CLOSE:
             width = min(assumed, float(np.std(ideals)))
             gain = sum(
                 np.mean(densest(ideals, worlds[:, None] * q.T, width), axis=0) for q in chances
@@ -326,9 +335,9 @@ class Bisection(PersonMethod):
         if r == len(state.tables):
             fresh = _fresh(len(state.grid))
             state = state._replace(tables=np.concatenate([state.tables, fresh]))
-        at = _coordinate(manifold, state, namespace(a, b).stack([a, b]))
-        one = (*at, answer, left, r)
-        expected = self._expected(manifold, state, *at, r)
+        ta, tb = _coordinate(manifold, state, namespace(a, b).stack([a, b]))
+        one = (ta, tb, answer, left, r)
+        expected = self._expected(manifold, state, ta, tb, r)
         state = state._replace(
             answers=state.answers.append(*one),
             raters=raters,
@@ -382,42 +391,44 @@ class Bisection(PersonMethod):
         j = int(np.argmax(likelier >= min(EASY_AT, likelier.max())))  # the nearest
         return (a[j], b[j]) if likelier[j] >= EASY else None
 
-    def _points(self, manifold: Manifold, start: Array, t: np.ndarray) -> Array:
-        return _points(manifold, start, t)
-
     def _ends(
         self, manifold: Manifold, state: BisectionState, centres: np.ndarray, halves: np.ndarray
     ) -> tuple[Array, Array, np.ndarray, np.ndarray]:
         """Pairs at centres ± halves of the grid, inside the domain, and their coordinates."""
         space = state.space
 
-        def at(h: np.ndarray) -> tuple[np.ndarray, ...]:
-            both = (centres + h, centres - h)
-            return both if space.circle else tuple(np.clip(t, space.low, space.high) for t in both)
+        def at(t: np.ndarray) -> np.ndarray:
+            return t if space.circle else np.clip(t, space.low, space.high)
 
         def ends(h: np.ndarray) -> tuple[Array, Array]:
-            return tuple(_points(manifold, state.start, t) for t in at(h))
+            return tuple(_points(manifold, state.start, at(centres + t)) for t in (h, -h))
 
         a, b = inside(self.domain, ends, halves)
         if self.domain is None:
-            return a, b, *at(halves)
+            return a, b, at(centres + halves), at(centres - halves)
         return a, b, _coordinate(manifold, state, a), _coordinate(manifold, state, b)
 
-    def _losses(
-        self, manifold: Manifold, space: Space, a: np.ndarray, b: np.ndarray, ideals: np.ndarray
+    def _argument(
+        self,
+        manifold: Manifold,
+        space: Space,
+        a: np.ndarray | float,
+        b: np.ndarray | float,
+        ideals: np.ndarray,
+        shapes: np.ndarray | slice = slice(None),
     ) -> np.ndarray:
-        """The argument of the logistic, "a" rather than "b": shape (75, *a.shape, ideals)."""
+        """The logistic's argument, "a" rather than "b", for shapes of raters, pairs and ideals."""
         _, jnd = self.scales(manifold)
-        alpha = np.array(ASYMMETRIES[0]).reshape(-1, *[1] * (np.ndim(a) + 1))
-        at = []
-        for t in (a, b):
-            d = space.between(np.asarray(t)[..., None], ideals) / jnd
-            at.append(abs(d) + alpha * d)
-        difference, mean = (x.astype(np.float32) for x in (at[1] - at[0], (at[0] + at[1]) / 2))
-        factor = np.array(JNDS[0], np.float32).reshape(-1, 1, 1, *[1] * (np.ndim(a) + 1))
-        weber = np.array(WEBERS[0], np.float32).reshape(-1, *[1] * (np.ndim(a) + 1))
-        x = np.float32(SLOPE) * difference[:, None] / (factor + weber * mean[:, None])
-        return x.reshape(-1, *x.shape[3:])
+        ways = [space.between(np.asarray(t)[..., None], ideals) / jnd for t in (a, b)]
+        g, ndim = RATER_GRID, ways[0].ndim
+        alphas, which = np.unique(g.asymmetry[shapes], return_inverse=True)
+        losses = [abs(d) + alphas.reshape(-1, *[1] * ndim) * d for d in ways]
+        difference = (SLOPE * (losses[1] - losses[0])).astype(np.float32)[which]
+        mean = ((losses[0] + losses[1]) / 2).astype(np.float32)[which]
+        jnds, webers = (
+            x[shapes].astype(np.float32).reshape(-1, *[1] * ndim) for x in (g.jnd, g.weber)
+        )
+        return difference / (jnds + webers * mean)
 
     def _hear(
         self,
@@ -429,7 +440,7 @@ class Bisection(PersonMethod):
         """Multiply the table of a rater by the likelihood of one answer."""
         a, b, answer, left, r = one
         g, table = RATER_GRID, tables[int(r)]
-        x = self._losses(manifold, state.space, np.array(a), np.array(b), state.grid)
+        x = self._argument(manifold, state.space, a, b, state.grid)
         looked = np.float32(0)
         if answer == 0:
             share = np.full(len(g.left), LAPSED_TIES)
@@ -441,13 +452,14 @@ class Bisection(PersonMethod):
             (1 - g.lapse).astype(np.float32)[:, None] * looked[:, None, :]
         )
         table /= table.max()
+        np.maximum(table, FLOOR, out=table)
 
     def _expected(
-        self, manifold: Manifold, state: BisectionState, a: np.ndarray, b: np.ndarray, r: int
+        self, manifold: Manifold, state: BisectionState, a: float, b: float, r: int
     ) -> float:
         """Predicted probability that rater r says "b" rather than "a"."""
         p = posterior(state)
-        x = self._losses(manifold, state.space, a, b, state.grid)
+        x = self._argument(manifold, state.space, a, b, state.grid)
         q = _conditional(state.tables[r]) * p
         lapse = RATER_GRID.lapse
         weight = np.matmul(1 - lapse, q)
@@ -496,8 +508,8 @@ class Bisection(PersonMethod):
     ) -> np.ndarray:
         """Probabilities of "a", "b" and a tie given the ideal, shape (3, n, pairs)."""
         # Sides are not known yet, nor whether this rater calls any ties: neither has a say.
-        likely = np.flatnonzero(shape.max(axis=1) > 0.01)
-        x = self._losses(manifold, state.space, a, b, ideals)[likely]
+        likely = np.flatnonzero(shape.max(axis=1) > RARE)
+        x = self._argument(manifold, state.space, a, b, ideals, likely)
         w = shape[likely] * (shape.sum(axis=0) / shape[likely].sum(axis=0))
         pa = np.einsum("sn,smn->nm", w, sigmoid(x)).astype(np.float64) + lapsed[:, None] / 2
         return np.stack([pa, 1 - pa, np.zeros_like(pa)])
@@ -567,17 +579,17 @@ def space_of(manifold: Manifold, x0: Array, radius: float) -> Space:
         closed = float(to_numpy(manifold.dist(ends[0], ends[1]))) <= 1e-3 * furthest
         if closed and straight(0.9 * furthest) and straight(-0.9 * furthest):
             return Space(-furthest, furthest, True, True)
-    ends = []
+    ends = [0.0, 0.0]
     with np.errstate(all="ignore"):
         for side in (-1, 1):
             low, high = 0.0, min(furthest, REACH * radius)
             if not straight(side * high):
                 for _ in range(60):
-                    half = (low + high) / 2 if low or high <= furthest else 0
+                    half = (low + high) / 2
                     low, high = (half, high) if straight(side * half) else (low, half)
                 high = low
-            ends.append(side * high)
-    return Space(*ends, False, manifold.bounded)
+            ends[side > 0] = side * high
+    return Space(ends[0], ends[1], False, manifold.bounded)
 
 
 def _fresh(n: int) -> np.ndarray:
@@ -656,7 +668,7 @@ def posterior(state: BisectionState, stated: bool = False) -> np.ndarray:
 
 def _tied(x: np.ndarray) -> np.ndarray:
     """Probability of a tie, by one who looks and calls some, over the widths that there are."""
-    total = np.float32(0)
+    total = np.zeros_like(x)
     for tie, weight in zip(*TIES, strict=True):
         tied = 1 - sigmoid(x - np.float32(tie)) - sigmoid(-x - np.float32(tie))
         total = total + np.float32(weight / sum(TIES[1])) * np.maximum(tied, 0)
