@@ -44,7 +44,6 @@ class Observer:
         Differences below this many JND are called a tie, where the rater calls any.
     weber : float
         Growth of the JND with the mean distance of the two points from the ideal, a fraction.
-        `Bisection` does not estimate it, and says 0.
     verdict : Verdict, optional
         Whether they look at what they are shown, and what says so.
     """
