@@ -87,9 +87,18 @@ def test_the_verdict_of_a_method_comes_first():
 
 
 def test_who_answers_easy_questions_the_other_way_contradicts():
-    coin, looks = (Verdict(kind, 0.5, "") for kind in ("answers like a coin", "looks"))
-    assert against_others(coin, 1, 8).kind == "contradicts"
-    assert "8 of 9" in against_others(coin, 1, 8).evidence
+    coin, looks = (Verdict(kind, 0.5, kind) for kind in ("answers like a coin", "looks"))
+    early = Verdict("too early to say", 0.5, "")
+    assert against_others(coin, coin, 1, 8).kind == "contradicts"
+    assert "8 of 9" in against_others(early, early, 1, 8).evidence
     for right, wrong in ((0, 0), (0, 4), (4, 4), (8, 1)):  # a coin does that now and then
-        assert against_others(coin, right, wrong) == coin
-    assert against_others(looks, 0, 9) == looks
+        assert against_others(coin, coin, right, wrong) == coin
+    assert against_others(looks, looks, 0, 9) == looks
+
+
+def test_whose_answers_go_together_but_not_with_others_contradicts():
+    coin, looks = (Verdict(kind, 0.9, kind) for kind in ("answers like a coin", "looks"))
+    said = against_others(coin, looks, 1, 1)
+    assert said.kind == "contradicts"
+    assert "by the own answers, looks" in said.evidence
+    assert against_others(coin, coin, 1, 1) == coin

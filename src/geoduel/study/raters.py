@@ -135,18 +135,23 @@ class Tally:
         )
 
 
-def against_others(verdict: Verdict, right: float, wrong: float) -> Verdict:
+def against_others(verdict: Verdict, own: Verdict, right: float, wrong: float) -> Verdict:
     """The verdict on one of several raters, given easy questions answered as expected and not.
 
-    Somebody who mostly answers them the other way looks, but likes something else.
+    Somebody whose answers go together, but not with those of the others, likes something else; so
+    does somebody who mostly answers easy questions the other way. ``own`` is the verdict from the
+    rater's own answers alone.
     """
     n, k = round(right + wrong), round(wrong)
     if verdict.kind not in ("answers like a coin", "too early to say"):
         return verdict
-    if sum(math.comb(n, j) for j in range(k, n + 1)) >= CHANCE * 2**n:
-        return verdict
-    against = f"{k} of {n} easy questions answered against what the others said"
-    return Verdict("contradicts", verdict.doubt, against)
+    if sum(math.comb(n, j) for j in range(k, n + 1)) < CHANCE * 2**n:
+        against = f"{k} of {n} easy questions answered against what the others said"
+        return Verdict("contradicts", verdict.doubt, against)
+    if verdict.kind == "answers like a coin" and own.kind == "looks":
+        against = f"by the own answers, {own.evidence}; by the others', {verdict.evidence}"
+        return Verdict("contradicts", own.doubt, against)
+    return verdict
 
 
 MOST = math.log((1 - SURE) / SURE)

@@ -447,7 +447,8 @@ class Study:
         Returns
         -------
         list of Camp
-            Members, and the best point from their answers alone with its uncertainty. Empty where
+                Members, and the best point from their answers alone with its uncertainty. Raters
+            who do not look at what they are shown are in none. Empty where
             no named rater has answered. Only methods made for people can leave answers out.
         """
         with self._lock:
@@ -468,9 +469,13 @@ class Study:
 
     def _split(self) -> tuple[list[tuple[str, ...]], list[float]]:
         """Camps of the named raters, and the scatter of own ideals in each."""
-        book, names = self._book, self._named()
+        book = self._book
         at = (len(book.given), book.given[-1].number)
         if self._camps is None or self._camps[0] != at:
+            said = _verdicts(self._player)
+            doubtful = {name for name in said if name and said[name].kind != "looks"}
+            silent = {name for name in doubtful if not self._may_look(name)}
+            names = [name for name in self._named() if name not in silent] or self._named()
             manifold, player = self.manifold, self._player
             frame = Frame(player.state.best, np.eye(manifold.dim))
             heard: dict[str, list[Given]] = {name: [] for name in names}
@@ -573,9 +578,14 @@ class Study:
     def _raters(self) -> dict[str, Rater]:
         """How each rater answered, with what the method and the other raters say of it."""
         tallies, names = dict(sorted(self._book.raters.items())), self._named()
-        said = _verdicts(self._player, len(names) > 1)
+        said = _verdicts(self._player)
         doubtful = [n for n in names if n in said and said[n].kind != "looks"]
-        if len(names) > 1 and any(tallies[n].answers >= ENOUGH for n in doubtful):
+        enough = [n for n in doubtful if tallies[n].answers >= ENOUGH]
+        if len(names) > 1 and enough:
+            for name in enough:
+                right, wrong = self._player.state.attention.easy[list(said).index(name)]
+                own = _verdicts(self._of(name)).get(name, said[name])
+                said[name] = against_others(said[name], own, right, wrong)
             largest, *others = sorted(self._split()[0], key=len, reverse=True)
             for name in (name for members in others for name in members):
                 doubt = said[name].doubt if name in said else 0.0
@@ -583,6 +593,11 @@ class Study:
                 more = f" and {len(largest) - 3} more" if len(largest) > 3 else ""
                 said[name] = Verdict("contradicts", doubt, tastes + more)
         return {name: tally.report(said.get(name)) for name, tally in tallies.items()}
+
+    def _may_look(self, rater: str) -> bool:
+        """Whether a rater's answers go together, whatever the others say."""
+        said = _verdicts(self._of(rater)).get(rater)
+        return said is None or said.kind in ("looks", "too early to say")
 
     # -- running ---------------------------------------------------------------------------------
 
@@ -687,16 +702,13 @@ class Study:
 # -- small things ----------------------------------------------------------------------------------
 
 
-def _verdicts(player: Player, several: bool) -> dict[str, Verdict]:
-    """What the method says of each rater it has heard, in the light of the others if several."""
+def _verdicts(player: Player) -> dict[str, Verdict]:
+    """What the method says of each rater it has heard."""
     if (attention := getattr(player.state, "attention", None)) is None:
         return {}
-    said = {}
     names = player.method.observers(player.manifold, player.state)
-    for r, (name, easy) in enumerate(zip(names, attention.easy, strict=False)):
-        verdict = attention.verdict(r)
-        said[name] = against_others(verdict, *easy) if several else verdict
-    return said
+    heard = zip(names, range(len(attention.looks)), strict=False)
+    return {name: attention.verdict(r) for name, r in heard}
 
 
 def _rater(rater: object) -> str | None:
