@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Iterator
-from itertools import islice
+from itertools import chain, islice
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,7 @@ import numpy as np
 from ..errors import NothingToAskError, StudyFinishedError
 from . import holders
 from .log import Book, Entry, Event
-from .players import Player
+from .players import Player, Question
 
 __all__ = ["Assigner"]
 
@@ -100,7 +100,7 @@ class Assigner:
             duel, number, left = duel + 1, number + 1, left - 1
         if (left := min(left, most)) <= 0:
             return
-        for question in self._player(rater).questions(book, number, rater):
+        for question in self._questions(rater, number):
             side = np.random.default_rng([self.settings["seed"], number, 1]).random() < 0.5
             at = {} if question.at is None else {"at": list(question.at)}
             pair = question.a.tolist(), question.b.tolist()
@@ -109,21 +109,27 @@ class Assigner:
             if left <= 0:
                 return
 
-    def _player(self, rater: str | None) -> Player:
-        """Whose belief the next questions follow: that of all, now and then that of the rater.
+    def _questions(self, rater: str | None, number: int) -> Iterator[Question]:
+        """New questions of the method: about the common result, or first about the rater's own.
 
         Questions about the common result tell on which side of it a rater's own ideal is, and not
         how far.
         """
-        book = self.book
-        if rater is None or sum(bool(name) for name in book.raters) < 2 or rater not in book.raters:
-            return self.player
-        asked = book.raters[rater].answers + book.raters[rater].skips
+        common = self.player.questions(self.book, number, rater)
+        if rater is None or (own := self._away(rater)) is None:
+            return common
+        return chain(own.questions(self.book, number, rater), common)
+
+    def _away(self, rater: str) -> Player | None:
+        """The method after the answers of this rater, if due and away from the common result."""
+        raters, manifold = self.book.raters, self.player.manifold
+        if rater not in raters or not any(name not in ("", rater) for name in raters):
+            return None
+        asked = raters[rater].answers + raters[rater].skips
         if asked % 2 == 0 or asked > OWN_AMONG or (own := self.alone(rater)) is None:
-            return self.player
-        manifold = self.player.manifold
+            return None
         apart = manifold.dist(own.state.best, self.player.state.best)
-        return own if apart > OWN_FAR * manifold.typical_dist / 2 else self.player
+        return own if apart > OWN_FAR * manifold.typical_dist / 2 else None
 
     def _repeat(self, rater: str | None) -> Entry | None:
         """A duel to ask this rater again, if one is due."""
