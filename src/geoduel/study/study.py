@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import platform
 import threading
 import time
@@ -427,6 +428,8 @@ class Study:
             if not set(self._named()) - {rater}:
                 return own
             common, (camps, scatters) = self._point(self._player), self._split()
+            if rater not in self._named():  # nothing is known of a newcomer
+                own = common[0], math.inf
             scatter = max(scatters)
             for members, spread in zip(camps, scatters, strict=True):
                 if rater in members and len(camps) > 1:
