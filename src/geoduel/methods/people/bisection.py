@@ -42,7 +42,7 @@ RARE = 0.02  # weight of what raters may be like that questions do not count on
 FANTASIES = 8  # worlds imagined
 DENSE = (4, 7)  # numbers of answers between which questions are for the densest window
 WIDTHS = 4  # half-widths compared
-NARROW = 5.0  # the least of them, in JND
+NARROW, USUAL = 2.0, 5.0  # the least of them, and the least that the widest may be, in JND
 DECAY_BEYOND = 30.0  # decay rate of the prior's core beyond its radius, per radius
 TAIL = 0.08  # share of the prior in its tail, which reaches everywhere
 EVEN = 0.1  # share of the prior that is even, where the space is bounded
@@ -196,12 +196,13 @@ class Bisection(PersonMethod):
 
     A person's loss is the distance to an ideal, about. The one of two points m ± h that they
     prefer tells on which side of m the ideal lies. The posterior of the ideal is kept on a grid,
-    for every combination of a rater's just-noticeable difference, asymmetry (how much worse one
-    side of the ideal is), Weber fraction, lapse rate and share of "left" in lapses.
+    for every combination of what a rater may be like. That is the just-noticeable difference (JND),
+    the Weber fraction, the lapse rate, the share of "left" in lapses, and the asymmetry: by how much
+    one side of the ideal is worse than the distance, and the other better.
 
         p(ideal) = prior(ideal) Π_raters Σ_parameters p(parameters) Π_answers P(answer | ...)
         ask: m ± h with the m and h whose answer tells most about the ideal, or,
-             for the fifth to the seventh, leaves the densest window of ± one JND; h ≥ 5 JND
+             for the fifth to the seventh, leaves the densest window of ± one JND; h ≥ 2 JND
         now and then, from the tenth on and as long as they may not look at what they see:
              a question whose likelier answer has probability 0.95
         recommend: the middle of the shortest interval that holds half of p
@@ -284,7 +285,7 @@ class Bisection(PersonMethod):
             worlds /= worlds.sum(axis=1, keepdims=True)
             easy += np.sum(chances[:2].mean(axis=1).max(axis=0) >= EASY)
         spread = np.quantile(ideals, [0.05, 0.95])
-        widest = max(spread[1] - spread[0], NARROW * assumed)
+        widest = max(spread[1] - spread[0], USUAL * assumed)
         if state.space.circle:
             widest = min(widest, (state.space.high - state.space.low) / 4)
         halves = np.geomspace(min(NARROW * assumed, widest), widest, WIDTHS)
@@ -296,7 +297,8 @@ class Bisection(PersonMethod):
             and easy < self.catch * n
             and state.attention.doubt() > SETTLED
         ):
-            pair = self._easy_question(manifold, state, rng, ideals, shape, lapsed, halves[0])
+            half = max(USUAL * assumed, self.min_radius)
+            pair = self._easy_question(manifold, state, rng, ideals, shape, lapsed, half)
             if pair is not None:
                 return pair
         centres = np.quantile(ideals, np.linspace(outer, 1 - outer, 13))
