@@ -15,6 +15,7 @@ from geoduel.methods.people.bisection import (
     posterior,
     prior_below,
     space_of,
+    wary,
 )
 from geoduel.oracles import Person
 from geoduel.oracles.people import DEGREE, draw_person
@@ -215,7 +216,7 @@ def test_the_region_does_not_lean_on_the_assumed_jnd(monkeypatch):
 def test_the_region_holds_as_much_of_a_mixture():
     """Of what follows if somebody looks, and of the prior if nobody does."""
     state = answered(METHOD, LINE, at(0), SOME)
-    doubt = state.attention.doubt()
+    doubt = wary(state.attention.doubt())
     assert 0.1 < doubt < 0.9
     believed = (1 - doubt) * posterior(state, stated=True) + doubt * state.prior
     away = abs(state.grid - state.best[0])
@@ -446,6 +447,8 @@ def test_nobody_who_does_not_look_is_told_the_tilt(habit):
 
 def test_who_looks_is_told_so():
     method = gd.Bisection(x_tol=1.5 * DEGREE)
+    assert [wary(0.0), wary(1.0)] == [0.0, 1.0]
+    assert wary(0.5) == pytest.approx(bisection.WARY / (1 + bisection.WARY))
     for seed in range(3):
         rng = np.random.default_rng(seed)
         person = draw_person(PLANE, np.eye(2), rng)

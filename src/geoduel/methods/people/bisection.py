@@ -30,6 +30,7 @@ __all__ = [
     "posterior",
     "prior_below",
     "space_of",
+    "wary",
 ]
 
 # Frozen; docs/notebook/bisection.md says what they were tuned on.
@@ -53,6 +54,7 @@ CLOSE = 15.0  # JND that hold nine tenths of the posterior, where questions are 
 EASY_FROM = 9  # answers before the first easy question, if
 EASY_CLOSE = 6.0  # no more than so many JND hold nine tenths of the posterior
 EASY_ANYWAY = 20  # answers before it if they do not
+WARY = 4.0  # times the odds that nobody looks, for the stated region: it is said once and for all
 SETTLED = 0.03  # doubt whether they look that needs no further easy questions
 EASY_AT = 0.95  # predicted probability of the likelier answer to an easy question
 
@@ -197,8 +199,8 @@ class Bisection(PersonMethod):
     A person's loss is the distance to an ideal, about. The one of two points m ± h that they
     prefer tells on which side of m the ideal lies. The posterior of the ideal is kept on a grid,
     for every combination of what a rater may be like. That is the just-noticeable difference (JND),
-    the Weber fraction, the lapse rate, the share of "left" in lapses, and the asymmetry: by how much
-    one side of the ideal is worse than the distance, and the other better.
+    the Weber fraction, the asymmetry, the lapse rate and the share of "left" in lapses. Asymmetry
+    is by how much one side of the ideal is worse than the distance, and the other better.
 
         p(ideal) = prior(ideal) Π_raters Σ_parameters p(parameters) Π_answers P(answer | ...)
         ask: m ± h with the m and h whose answer tells most about the ideal, or,
@@ -539,7 +541,7 @@ class Bisection(PersonMethod):
         best = _points(manifold, state.start, np.array([middle]))[0]
         if self.domain is not None:
             best = self.domain.project(best)
-        doubt = state.attention.doubt()
+        doubt = wary(state.attention.doubt())
         edges = state.edges
         believed = (1 - doubt) * posterior(state, stated=True) + doubt * state.prior
         region = _radius(space, edges, believed, middle)
@@ -548,6 +550,11 @@ class Bisection(PersonMethod):
         noise = float(np.average(wrong, weights=np.array(state.raters.answers) + 1e-9))
         stop = self.settled(region)
         return state._replace(best=best, uncertainty=region, noise=noise, stop=stop)
+
+
+def wary(doubt: float) -> float:
+    """The weight of the prior in the stated region, from the doubt whether anybody looks."""
+    return WARY * doubt / (1 + (WARY - 1) * doubt)
 
 
 def _points(manifold: Manifold, start: Array, t: np.ndarray) -> Array:
