@@ -113,10 +113,12 @@ ANSWERS = {"SO(2)": 10, "S^2": 20, "SO(3)": 30, "Simplex(4)": 40, "SPD(2)": 40} 
     "S^5": 50,
     "R^4": 50,
 }
+DIRECTIONS = ("metric 1 to 1/3", "blind to a direction", "sum of coordinates")  # need two
 GRID = {
     f"{space}: {kind}": Cell(space, n, kind=kind)
     for space, n in ANSWERS.items()
     for kind in [*KINDS, *UNSEEN]
+    if START[space][0].dim > 1 or kind not in DIRECTIONS
 }
 FAR = {
     f"{space}: {off} off": Cell(space, n, off=off)

@@ -218,6 +218,7 @@ def report_kind(name: str, cell: Cell, rows: np.ndarray) -> dict[str, Any]:
     told = {
         "regret": median,
         "90 %": high,
+        "each": regret[:, -1],  # beside that of rivals, person by person
         "inside": np.mean(error[:, -1] <= stated[:, -1]),
         "error": np.median(error[:, -1]),
         "stated": np.mean(stated[:, -1]),
