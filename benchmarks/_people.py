@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 import geoduel as gd
-from geoduel.oracles.people import DEGREE, HABITS, KINDS, Person, draw_person
+from geoduel.oracles.people import HABITS, KINDS, Person, draw_person
 
 __all__ = ["ANSWERS", "FAR", "GRID", "HABITUAL", "START", "UNSEEN", "Cell", "degree", "person_of"]
 
@@ -45,6 +45,7 @@ class Cell:
     method: str = ""  # by default the one for people
     kind: str = "fits the model"
     off: float = 20.0  # distance of the ideal from the start, in "degrees"
+    wobble: float = 5.0  # in one dimension the ideal is up to so many "degrees" nearer or farther
     start: bool = True  # whether the method is told where to start; if not, any ideal is as likely
 
 
@@ -144,8 +145,8 @@ def person_of(cell: Cell, rng: np.random.Generator) -> Person:
     manifold, x0 = START[cell.space]
     unit = degree(manifold)
     settings: dict[str, Any] = {"distance": cell.off * unit, "jnd": unit, **cell.person}
-    if manifold.dim == 1:  # off the cells of a grid
-        settings["distance"] += rng.uniform(-1, 1) * DEGREE / 8
+    if manifold.dim == 1:  # else a method whose first questions are always alike has luck or not
+        settings["distance"] += rng.uniform(-1, 1) * cell.wobble * unit
     if not cell.start:
         return Person(manifold, manifold.random_point(rng), int(rng.integers(2**63)), jnd=unit)
     if cell.kind not in UNSEEN:

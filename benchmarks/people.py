@@ -9,9 +9,11 @@ Without arguments: a few cells of a few people.
 A cell is a space and a kind of person; see `geoduel.oracles.people` for what people are like, and
 `_people.py` for the cells. All have a just-noticeable difference (JND) of one degree and 2 % lapses
 unless their kind says otherwise, and their ideal lies in a random direction from the start, 20
-degrees away unless the cell says so (tilts: up to an eighth of a degree more or less, so that no
-ideal lies on a cell of a grid). On manifolds other than spheres and rotations a "degree" is the
-ninetieth part of their typical distance, as it is on a sphere.
+degrees away unless the cell says so. Tilts have but two directions: in the table they are up to an
+eighth of a degree nearer or farther, so that no ideal lies on a cell of a grid; elsewhere up to 5
+degrees, so that a method whose first questions are always alike has neither good nor bad luck. On
+manifolds other than spheres and rotations a "degree" is the ninetieth part of their typical
+distance, as it is on a sphere.
 
 The parts:
 
@@ -92,8 +94,8 @@ CELLS = {
     "S^9": Cell("S^9", 300, ""),
     "S^9-auto": Cell("S^9", 300, "", method="auto"),
 }
-QUICK = ("tilt-20", "S^2", "SO(3)")
 CELLS |= {space: Cell(space, 40, "") for space in ELSEWHERE}
+CELLS = {name: replace(cell, wobble=1 / 8) for name, cell in CELLS.items()}  # off a grid's cells
 
 
 def for_people(cell: Cell) -> Any:

@@ -211,7 +211,6 @@ def aepsych(s: Session) -> np.ndarray:
     torch.manual_seed(int(s.rng.integers(2**31)))
     torch.set_num_threads(1)
     torch.set_default_dtype(torch.float64)
-    few = {"maxiter": 20}
     low, high = torch.full((s.d,), -SIDE), torch.full((s.d,), SIDE)
     generator = OptimizeAcqfGenerator(
         lb=low, ub=high, acqf=qNoisyExpectedImprovement, restarts=4, samps=64, stimuli_per_trial=2
