@@ -232,7 +232,7 @@ def report_kind(name: str, cell: Cell, rows: np.ndarray) -> dict[str, Any]:
         f" | {told['error']:5.2f} degrees, stated {told['stated']:5.2f} | {told['ms']:3.0f} ms",
         flush=True,
     )
-    return told | {"space": cell.space, "kind": cell.kind, "answers": cell.answers}
+    return told | {"answers": cell.answers}
 
 
 def report_far(name: str, cell: Cell, rows: np.ndarray) -> dict[str, Any]:
@@ -251,7 +251,7 @@ def report_far(name: str, cell: Cell, rows: np.ndarray) -> dict[str, Any]:
         f" {told['region'][0]:.2f} ({told['region'][1]:.2f} to {told['region'][2]:.2f})",
         flush=True,
     )
-    return told | {"space": cell.space, "off": cell.off, "start": cell.start}
+    return told
 
 
 def report_habit(name: str, cell: Cell, rows: np.ndarray) -> dict[str, Any]:
@@ -264,7 +264,7 @@ def report_habit(name: str, cell: Cell, rows: np.ndarray) -> dict[str, Any]:
         f"{name:52} {len(rows):4} people | told within {course} | stated at last {wide:.1f}",
         flush=True,
     )
-    return {"told": told, "stated": wide, "space": cell.space, "kind": cell.kind}
+    return {"told": told, "stated": wide}
 
 
 PARTS: dict[str, tuple[dict[str, Cell], Any]] = {

@@ -324,8 +324,7 @@ def main() -> None:
                 flush=True,
             )
             told = {"regret": median, "90 %": high, "error": np.median(error), "each": regret}
-            told |= {"ms": 1e3 * np.mean(spent), "space": cell.space, "kind": cell.kind}
-            results.add(f"{rival} {name}", rival=rival, **told)
+            results.add(f"{rival} {name}", **told, ms=1e3 * np.mean(spent))
 
 
 if __name__ == "__main__":
