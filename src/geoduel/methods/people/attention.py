@@ -15,7 +15,9 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-__all__ = ["EASY", "Attention", "Verdict"]
+from .weights import radius_holding
+
+__all__ = ["EASY", "Attention", "Verdict", "stated_radius"]
 
 # Prior probabilities that a rater answers like a coin, favours a side, or takes sides in turn; all
 # others look.
@@ -134,6 +136,27 @@ class Attention(NamedTuple):
                 said = f"{same} of {same + other} answers were for the side chosen before"
             return Verdict("alternates sides", doubt, said)
         return Verdict("looks" if kind == "looks" else "answers like a coin", doubt, easy)
+
+
+def stated_radius(
+    share: float, away: np.ndarray, w: np.ndarray, doubt: float, farthest: float
+) -> float:
+    """Radius of the ball that holds a share of the belief, part of which is doubt of the rater.
+
+    ``away`` are the distances of particles with weights w from its centre, which hold if the rater
+    looks. If not, the answers were as good as they may be: the logarithm of the distance is then
+    evenly distributed between the radius for those who look and the ``farthest`` one.
+    """
+    known = radius_holding(share, away, w)
+    if known >= farthest or doubt <= 0:
+        return known
+    order = np.argsort(away)
+    radii = np.append(away[order], np.geomspace(max(known, 1e-9 * farthest), farthest, 50))
+    radii = np.unique(radii)
+    inside = np.interp(radii, away[order], np.cumsum(w[order]))
+    lost = np.log(np.maximum(radii / known, 1)) / math.log(farthest / known)
+    held = (1 - doubt) * inside + doubt * np.minimum(lost, 1)
+    return float(np.interp(share, held, radii))
 
 
 def _log_share(first: float, second: float) -> float:

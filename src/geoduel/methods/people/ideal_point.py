@@ -1,7 +1,7 @@
 """IdealPoint: what a person likes best, and how they see it, from few answers.
 
-The belief about a person is a set of weighted `particles` of the models of `perception`. This file
-chooses the questions from them, and the recommendation.
+The belief about a person is a `Cloud` of points at first, and then a set of weighted `particles` of
+the models of `perception`. This file chooses the questions from them, and the recommendation.
 """
 
 from __future__ import annotations
@@ -18,10 +18,11 @@ from ..._support.check import positive
 from ...errors import ArgumentError
 from ...manifolds.base import Manifold
 from ..frame import Frame, to_numpy
+from .attention import Attention, stated_radius
+from .cloud import Cloud, anywhere, deviation, hear_early, losses_of, middle
 from .observer import Observer
 from .particles import (
     Belief,
-    before_answers,
     fold,
     hear,
     judge,
@@ -31,35 +32,31 @@ from .particles import (
     pooled,
     recentre,
     resample,
+    settle,
     weigh,
 )
-from .perception import People, Prior, Traits, outcomes
+from .perception import Prior, Traits, outcomes
 from .questions import PersonMethod, best_question, check_answer, inside, stacked
 from .weights import drawn, imagined, information, radius_holding
 
-__all__ = [
-    "IdealPoint",
-    "IdealPointState",
-    "accuracy",
-    "imagined_worlds",
-    "stated_share",
-    "suited_half_width",
-    "widest_question",
-]
+__all__ = ["IdealPoint", "IdealPointState", "accuracy", "imagined_worlds"]
 
 # Frozen; docs/notebook/ideal-point.md says what they were tuned on.
-# Share of the particles in the region said to hold the ideal with 80 %: at first, and from so many
-# answers a dimension on.
-FIRST_SHARE, SETTLED_SHARE, SETTLED = 0.56, 0.80, 25
-# Half-width of a question: in radii of the prior, where geodesics do not bend; where they do, in
-# radii of curvature, and in radii of the prior at most.
-FLAT_WIDTH, CURVED_WIDTH, MOST_WIDTH = 3 / 2, 4 * math.pi / 9, 3.0
-COARSER = 2.5  # JND at the half-width that suits a Weber fraction, over the JND near the ideal
-LEAST_WIDTH = 8.0  # least half-width, in deviations of the posterior
+SHARE = 0.8  # of the belief in the region that is stated
+NARROW = 1 / 6  # deviation at which a chart takes over from the cloud, in typical distances
+SOON = 6  # answers a dimension after which it does in any case
+# Half-width of a question: in median distances of the belief from its middle, as the person sees
+# them, and in JND at least.
+WIDTH, LEAST_WIDTH = 1.3, 4.0
+MOST_STRETCH = 2.5  # longest half-width across directions, in those of a person who sees all alike
 CANDIDATES = 24  # questions that are compared
+SOME = 400  # points of the cloud that stand for it when questions are compared
 INFORMATION = 15  # answers asked for information; from then on for accuracy
 FANTASIES = 6  # worlds imagined
 IN_A_WORLD = 40  # effective particles in each of them, at least
+# An easy question is as likely answered one way, and about a point so many deviations off.
+EASY, OFF = 0.95, (1.5, 2.5, 4.0, 6.0)
+VERIFY = 2.0  # radius of the belief, in JND, below which easy questions are asked
 
 
 class IdealPointState(NamedTuple):
@@ -67,21 +64,24 @@ class IdealPointState(NamedTuple):
 
     Attributes
     ----------
-    belief : Belief
-        The posterior of the person, as particles.
-    widest : float
-        Half-width of a question to people without a Weber fraction, a geodesic length.
+    belief : Cloud or Belief
+        The posterior of the person: as points at first, then as particles in a chart.
+    attention : Attention
+        Whether the raters look.
     best, uncertainty
         What is recommended, and the radius about it that holds the ideal of four people in five.
     noise : float
         Share of wrong answers, however different the points: half the lapse rate.
+    known : float
+        That radius if the rater looks.
     """
 
-    belief: Belief
-    widest: float
+    belief: Cloud | Belief
+    attention: Attention
     best: Array
     uncertainty: float = math.inf
     noise: float = 0.0
+    known: float = math.inf
     stop: str | None = None
 
     @property
@@ -94,30 +94,27 @@ class IdealPointState(NamedTuple):
 class IdealPoint(PersonMethod):
     """The ideal point of a person, with the metric they see by; 2 to about 6 dimensions.
 
-    A person's loss is |W log(ideal, x)|: the distance to the point they like best, in a metric of
-    their own. Ideal and metric have a joint posterior with six numbers: just-noticeable difference,
-    its growth with the distance (Weber fraction), lapse rate, share of "left" in lapses, side bias,
-    tie width. Two populations of particles hold it: people who see all directions alike, and people
-    with a metric. Their weights are the evidences of both models.
+    A person's loss is about |W log(ideal, x)|: the distance to the point they like best, in a
+    metric of their own. Ideal and metric have a joint posterior with six numbers:
+    just-noticeable difference, its growth with the distance (Weber fraction), lapse rate, share of
+    "left" in lapses, side bias, tie width.
 
-        candidates Exp_m(±h u) about the posterior mean m, u along posterior directions, with the
-            half-width h that suits one particle, drawn at random
-        ask the one that tells most (first 15), then the one that shrinks the squared error most
+        at first: the posterior is a cloud of points anywhere on the manifold
+        once it is narrow: particles in a chart, some alike in all directions, some with a metric
+        candidates Exp_m(±h u) about the posterior mean m, with h = 2.5 deviations or 5 JND
+        ask the one that tells most (first 15), then the one that shrinks the squared error most,
+            and now and then an easy one, if it is in doubt whether the rater looks
         reweight; where few particles are left, resample and move them by Hamiltonian steps,
             after many answers some now and the others after the next ones
         recommend the point of least expected distance to the ideal
 
-    Questions are wide. On a flat space the points that seem as good as each other lie on a plane
-    that the metric tilts. On a sphere the metric tilts it the less, the farther the two points are,
-    and at 90 degrees to either side not at all. But people with a Weber fraction tell far points
-    apart poorly, so such questions say little. Only questions of several widths show which kind a
-    person is. They are as wide as suits some particle, and so the more often narrow the more likely
-    a large fraction is.
+    Questions get narrow as the posterior does. Wide ones tell as much of people whose loss is a
+    distance exactly. But an asymmetry of a tenth moves their answers by a tenth of the half-width,
+    and what levels off far away is not told apart there. Far questions count less: the Weber
+    fraction stands for all that is not known of a loss far from its ideal.
 
     `uncertainty` is the radius of a ball about the recommended point that holds the ideal of four
-    people in five. While the prior still counts, for typical people such a ball covers more often
-    than the particles say. So the ball holds 56 % of the particles at first, and 80 % from 25
-    answers a dimension on.
+    people in five. It is wide until easy questions have shown that the rater looks.
 
     Parameters
     ----------
@@ -128,8 +125,7 @@ class IdealPoint(PersonMethod):
         `prior_radius`. Believed possible is anything from a ninth of it, or of the default if that
         is less, to a fifth of `prior_radius`.
     half_width : float, optional
-        Largest h, a geodesic length. By default 80 degrees on spheres, and 135 on `Rotations(3)`,
-        where geodesics bend half as much; on flat manifolds 3/2 of `prior_radius`.
+        Largest h, a geodesic length. By default what the posterior suggests.
 
     Examples
     --------
@@ -144,7 +140,7 @@ class IdealPoint(PersonMethod):
 
     half_width: float | None = None
 
-    version: ClassVar[int] = 5
+    version: ClassVar[int] = 6
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -155,10 +151,10 @@ class IdealPoint(PersonMethod):
         if manifold.dim < 2:
             raise ArgumentError(f"IdealPoint needs a manifold of dimension >= 2, got {manifold}")
         radius, jnd = self.scales(manifold)
-        least, most = min(jnd, radius / 45) / 9, max(3 * jnd, radius / 5)
-        belief = before_answers(manifold, x0, Prior(radius, least, most), rng)
-        widest = self.half_width or widest_question(manifold, x0, radius)
-        return self._concluded(manifold, IdealPointState(belief, widest, x0))
+        usual = min(radius, manifold.typical_dist / 2)
+        prior = Prior(radius, min(jnd, usual / 45) / 9, max(3 * jnd, usual / 5))
+        belief = anywhere(manifold, x0, prior, rng)
+        return self._concluded(manifold, IdealPointState(belief, Attention.none(), x0))
 
     def propose(
         self,
@@ -167,20 +163,27 @@ class IdealPoint(PersonMethod):
         rng: np.random.Generator,
         pending: Sequence[tuple[Array, Array]] = (),
     ) -> tuple[Array, Array]:
-        belief = state.belief
-        people, w = pooled(belief)
+        belief, jnd = state.belief, self.scales(manifold)[1]
+        if isinstance(belief, Cloud):
+            belief = _thinned(belief)
+        w = belief.weights
+        if self._in_doubt(state, jnd) and not pending:
+            return self._easy(manifold, belief, rng)
         worlds = w[None]  # what may be believed once the open questions are answered
         if pending:
-            chances = _chances(manifold, belief, people, *stacked(pending))
+            chances = _chances(manifold, belief, *stacked(pending))
             worlds = imagined_worlds(rng, w, chances)
-        h = self._half_width(state, people, w, rng)
-        a, b = self._candidates(manifold, belief, people, w, worlds, h, rng)
-        chances = _chances(manifold, belief, people, a, b)
-        if sum(belief.raters.answers) < INFORMATION:
-            gain = information(worlds, chances)
+        if isinstance(belief, Cloud):
+            a, b = self._early_candidates(manifold, belief, rng)
+            gain = information(worlds, _chances(manifold, belief, a, b))
         else:
-            gain = accuracy(worlds, chances, people.ideals)
-        j = best_question(manifold, a, b, gain, self.scales(manifold)[1])
+            a, b, seen = self._candidates(manifold, belief, worlds, rng)
+            chances = _chances(manifold, belief, a, b)
+            if sum(belief.raters.answers) < INFORMATION:
+                gain = information(worlds, chances)
+            else:
+                gain = accuracy(worlds, chances, seen)
+        j = best_question(manifold, a, b, gain, self.min_radius)
         return a[j], b[j]
 
     def update(
@@ -196,54 +199,79 @@ class IdealPoint(PersonMethod):
         rater: str | None = None,
     ) -> IdealPointState:
         check_answer(answer, left)
-        belief = hear(manifold, state.belief, a, b, answer, left, rater or "")
-        belief = judge(belief, rng)
-        belief = weigh(belief)
-        belief = resample(belief, rng)
-        belief = move(belief, rng)
-        belief = fold(belief)
-        belief = recentre(manifold, belief)
-        return self._concluded(manifold, state._replace(belief=belief))
+        belief, rater = state.belief, rater or ""
+        expected = _chances(manifold, belief, a[None], b[None])[:2, :, 0] @ belief.weights
+        if isinstance(belief, Cloud):
+            belief = hear_early(manifold, belief, a, b, answer, left, rater, rng)
+            centre = middle(manifold, belief)
+            size = deviation(manifold, belief, centre)
+            if size < NARROW * manifold.typical_dist or (
+                len(belief.answers.answer) > SOON * manifold.dim
+            ):
+                belief = settle(manifold, belief, centre, size, rng)
+        else:
+            belief = hear(manifold, belief, a, b, answer, left, rater)
+            belief = judge(belief, rng)
+            belief = weigh(belief)
+            belief = resample(belief, rng)
+            belief = move(belief, rng)
+            belief = fold(belief)
+            belief = recentre(manifold, belief)
+        r = belief.raters.names.index(rater)
+        attention = state.attention.hear(r, float(expected[1] / expected.sum()), answer, left)
+        return self._concluded(manifold, state._replace(belief=belief, attention=attention))
 
     def observers(self, manifold: Manifold, state: IdealPointState) -> dict[str, Observer]:
         """What is known about each rater."""
         belief = state.belief
-        people, w = pooled(belief)
+        w, others = belief.weights, belief.others
         found = {}
-        for name, n, offset in zip(*belief.raters, belief.offsets, strict=True):
-            found[name] = Traits.of(people.others + offset, belief.prior).observer(n, w)
+        for r, (name, n) in enumerate(zip(*belief.raters, strict=True)):
+            offset = 0.0 if isinstance(belief, Cloud) else belief.offsets[r]
+            found[name] = Traits.of(others + offset, belief.prior).observer(n, w)
         return found
 
     # -- pieces ----------------------------------------------------------------------------------
 
-    def _half_width(
-        self, state: IdealPointState, people: People, w: np.ndarray, rng: np.random.Generator
-    ) -> float:
-        """The half-width that suits one particle, drawn at random."""
-        one = people.part(drawn(w, 1, rng.random()))
-        traits = Traits.of(one.others, state.belief.prior)
-        _, spread = moments(people.ideals, w)
-        return suited_half_width(traits, math.sqrt(np.trace(spread) / len(spread)), state.widest)
+    def _in_doubt(self, state: IdealPointState, jnd: float) -> bool:
+        """Whether an easy question is due, to see whether the rater looks."""
+        answers = sum(state.belief.raters.answers)
+        return (
+            state.known < VERIFY * jnd
+            and state.uncertainty > 1.1 * state.known
+            and state.attention.easy.sum() < self.catch * answers
+        )
+
+    def _early_candidates(
+        self, manifold: Manifold, cloud: Cloud, rng: np.random.Generator
+    ) -> tuple[Array, Array]:
+        """Questions about the middle of the cloud and about points of it, in random directions."""
+        centre = middle(manifold, cloud)
+        away = to_numpy(manifold.dist(cloud.points, centre[None]))
+        h = WIDTH * radius_holding(0.5, away, cloud.weights)
+        d, xp = manifold.dim, namespace(centre)
+        centres = [centre] * (CANDIDATES // 2) + list(cloud.points[: CANDIDATES // 2])
+        ends = [
+            self._ends(manifold, Frame(x, np.eye(d)), rng.standard_normal((1, d)), np.array([h]))
+            for x in centres
+        ]
+        return tuple(xp.concat([pair[i] for pair in ends]) for i in (0, 1))
 
     def _candidates(
-        self,
-        manifold: Manifold,
-        belief: Belief,
-        people: People,
-        w: np.ndarray,
-        worlds: np.ndarray,
-        h: float,
-        rng: np.random.Generator,
-    ) -> tuple[Array, Array]:
-        """Questions of half-width h about the mean of each world.
+        self, manifold: Manifold, belief: Belief, worlds: np.ndarray, rng: np.random.Generator
+    ) -> tuple[Array, Array, np.ndarray]:
+        """Questions about the mean of each world, and the ideals in the metric of the questions.
 
         Their directions are the principal ones of the posterior as the person sees it, and random
         mixtures of these. Where no question is open, the principal ones of the posterior as it is
         are tried, too.
         """
+        people, w = pooled(belief)
         d = manifold.dim
         g, Q = np.linalg.eigh(np.einsum("n,nij,nkj->ik", w, people.factors, people.factors))
+        g = np.maximum(g, np.mean(g) / MOST_STRETCH**2)
         root, inverse = (Q * np.sqrt(g)) @ Q.T, (Q / np.sqrt(g)) @ Q.T
+        jnd = math.exp(float(w @ np.log(Traits.of(people.others, belief.prior).jnd[:, 0])))
         ends = []
         for world, mean in zip(worlds, worlds @ people.ideals, strict=True):
             away = people.ideals - mean
@@ -253,74 +281,79 @@ class IdealPoint(PersonMethod):
             if len(worlds) == 1:
                 u.append(np.linalg.eigh(spread)[1].T)
             u.append(rng.standard_normal((CANDIDATES, d)) @ (V * size).T @ inverse)
-            directions = np.concatenate(u)[: CANDIDATES // len(worlds)]
-            ends.append(self._ends(manifold, belief, mean, directions, h))
+            u = np.concatenate(u)[: CANDIDATES // len(worlds)]
+            seen = np.linalg.norm(away @ root, axis=1)
+            h = max(WIDTH * radius_holding(0.5, seen, world), LEAST_WIDTH * jnd)
+            frame, _ = belief.chart.frame.move(manifold, mean)
+            u = u / np.linalg.norm(u @ root, axis=1, keepdims=True)
+            ends.append(self._ends(manifold, frame, u, h * np.linalg.norm(u, axis=1)))
         xp = namespace(ends[0][0])
-        return tuple(xp.concat([pair[i] for pair in ends]) for i in (0, 1))
+        a, b = (xp.concat([pair[i] for pair in ends]) for i in (0, 1))
+        return a, b, people.ideals @ root
+
+    def _easy(
+        self, manifold: Manifold, belief: Cloud | Belief, rng: np.random.Generator
+    ) -> tuple[Array, Array]:
+        """A question whose answer is all but known: its middle lies well beside the posterior."""
+        if isinstance(belief, Cloud):
+            return tuple(x[0] for x in self._early_candidates(manifold, belief, rng))
+        people, w = pooled(belief)
+        mean, spread = moments(people.ideals, w)
+        size, V = np.linalg.eigh(spread)
+        ends = []
+        for deviation_, axis in zip(np.sqrt(size), V.T, strict=True):
+            for off in OFF:
+                frame, _ = belief.chart.frame.move(manifold, mean + off * deviation_ * axis)
+                h = np.array([max(off * deviation_, self.scales(manifold)[1])])
+                ends.append(self._ends(manifold, frame, axis[None], h))
+        xp = namespace(ends[0][0])
+        a, b = (xp.concat([pair[i] for pair in ends]) for i in (0, 1))
+        first, second, _ = np.einsum("n,knm->km", w, _chances(manifold, belief, a, b))
+        likelier = np.maximum(first, second) / (first + second)
+        j = int(np.argmin(abs(np.minimum(likelier, EASY) - EASY)))
+        return a[j], b[j]
 
     def _ends(
-        self, manifold: Manifold, belief: Belief, centre: np.ndarray, u: np.ndarray, h: float
+        self, manifold: Manifold, frame: Frame, u: np.ndarray, h: np.ndarray
     ) -> tuple[Array, Array]:
-        """Exp(±h u) about a point of the chart, inside the domain."""
-        frame, _ = belief.chart.frame.move(manifold, centre)
+        """Exp(±h u) about the point of a frame, inside the domain, for directions u."""
         frame, _, _ = frame.enter(manifold, self.domain)
         u = u / np.linalg.norm(u, axis=1, keepdims=True)
         # Farther out than geodesics are shortest, points are nearer than they seem.
-        widths = np.maximum(np.minimum(h, 0.9 * frame.extent(manifold, u)), self.min_radius)
+        h = np.minimum(np.minimum(h, self.half_width or math.inf), 0.9 * frame.extent(manifold, u))
+        h = np.maximum(np.minimum(h, manifold.typical_dist * 10), self.min_radius)
 
         def ends(h: np.ndarray) -> tuple[Array, Array]:
             return manifold.exp_pair(frame.point, frame.tangent(manifold, h[:, None] * u))
 
-        return inside(self.domain, ends, widths)
+        return inside(self.domain, ends, h)
 
     def _concluded(self, manifold: Manifold, state: IdealPointState) -> IdealPointState:
         """The state with what follows from its belief."""
         belief = state.belief
-        people, w = pooled(belief)
-        centre = median(people.ideals, w)
-        away = np.linalg.norm(people.ideals - centre, axis=1)
-        share = stated_share(sum(belief.raters.answers), manifold.dim)
-        radius = radius_holding(share, away, w)
-        lapse = Traits.of(people.others, belief.prior).lapse[:, 0]
+        w = belief.weights
+        if isinstance(belief, Cloud):
+            best = middle(manifold, belief)
+            away = to_numpy(manifold.dist(belief.points, best[None]))
+        else:
+            ideals = pooled(belief)[0].ideals
+            centre = median(ideals, w)
+            best = belief.chart.frame.at(manifold, centre)
+            away = np.linalg.norm(ideals - centre, axis=1)
+        if self.domain is not None:
+            best = self.domain.project(best)
+        radius, _ = self.scales(manifold)
+        farthest = radius if math.isfinite(radius) else manifold.typical_dist
+        known = stated_radius(SHARE, away, w, 0.0, farthest)
+        radius = stated_radius(SHARE, away, w, state.attention.doubt(), farthest)
+        lapse = Traits.of(belief.others, belief.prior).lapse[:, 0]
         return state._replace(
-            best=belief.chart.frame.at(manifold, centre, self.domain),
+            best=best,
             uncertainty=radius,
+            known=known,
             noise=float(w @ lapse) / 2,
             stop=self.settled(radius),
         )
-
-
-def widest_question(manifold: Manifold, x0: Array, radius: float) -> float:
-    """The half-width that is best for people who see far points as well as near ones.
-
-    On a sphere the metric matters least a quarter of the way round. How long that is, shows in how
-    far apart geodesics get that leave a point in different directions.
-    """
-    frame = Frame(x0, np.eye(manifold.dim))
-    c = radius * np.eye(manifold.dim)
-    turned = math.cos(0.1) * c + math.sin(0.1) * np.roll(c, 1, axis=0)
-    apart = to_numpy(manifold.dist(frame.at(manifold, c), frame.at(manifold, turned)))
-    # A sixth of the square of the radius, in radii of curvature.
-    bend = 1 - float(np.mean(apart)) / (2 * math.sin(0.05) * radius)
-    if not bend > 0.01:
-        return FLAT_WIDTH * radius
-    return radius * min(CURVED_WIDTH / math.sqrt(6 * bend), MOST_WIDTH)
-
-
-def suited_half_width(traits: Traits, deviation: float, widest: float) -> float:
-    """The half-width that suits one kind of person, given the deviation of the posterior.
-
-    If the JND grows with the distance, no question is wider than where it has grown to `COARSER`
-    times that near the ideal. But most of what remains of the ideal is to lie in between.
-    """
-    near = (COARSER - 1) * traits.jnd.item() / max(traits.weber.item(), 1e-12)
-    return min(widest, max(near, LEAST_WIDTH * deviation))
-
-
-def stated_share(answers: int, d: int) -> float:
-    """Share of the particles in the stated region."""
-    settled = min(1.0, answers / (SETTLED * d))
-    return FIRST_SHARE + settled * (SETTLED_SHARE - FIRST_SHARE)
 
 
 def accuracy(worlds: np.ndarray, chances: np.ndarray, ideals: np.ndarray) -> np.ndarray:
@@ -355,6 +388,16 @@ def imagined_worlds(rng: np.random.Generator, w: np.ndarray, chances: np.ndarray
     return np.array(worlds)
 
 
-def _chances(manifold: Manifold, belief: Belief, people: People, a: Array, b: Array) -> np.ndarray:
+def _chances(manifold: Manifold, belief: Cloud | Belief, a: Array, b: Array) -> np.ndarray:
     """Probabilities of "a", "b" and a tie for questions, given each particle, shape (3, n, m)."""
-    return outcomes(people, belief.chart.pair_logs(manifold, a, b), belief.prior)
+    if isinstance(belief, Cloud):
+        losses = losses_of(manifold, belief.points, a, b).reshape(len(belief.others), -1)
+    else:
+        losses = pooled(belief)[0].losses(belief.chart.pair_logs(manifold, a, b))
+    return outcomes(losses, belief.others, belief.prior)
+
+
+def _thinned(cloud: Cloud) -> Cloud:
+    """Fewer points of equal weight, for comparing questions."""
+    pick = drawn(cloud.weights, SOME, 0.5)
+    return cloud._replace(points=cloud.points[pick], others=cloud.others[pick], logw=np.zeros(SOME))

@@ -22,8 +22,9 @@ import numpy as np
 
 from ..._numerics.arrays import Array
 from ...manifolds.base import Manifold
-from ..frame import Frame
+from ..frame import Frame, to_numpy
 from .chart import Chart
+from .cloud import Cloud
 from .observer import Raters
 from .perception import OTHERS, Answers, People, Perception, Prior, rater_offset
 from .weights import drawn
@@ -31,7 +32,6 @@ from .weights import drawn
 __all__ = [
     "Belief",
     "Population",
-    "before_answers",
     "fold",
     "hear",
     "judge",
@@ -41,6 +41,7 @@ __all__ = [
     "pooled",
     "recentre",
     "resample",
+    "settle",
     "weigh",
 ]
 
@@ -53,6 +54,7 @@ ACCEPTED = 0.75  # share of moves that the step size aims at
 WORK = 84_000  # particles moved after one answer, times answers so far, times d: at most
 KEPT_ANSWERS = 200  # answers kept as they are; older ones are folded
 JUDGES = 16  # particles from which raters are judged
+SETTLING = 4  # moves of each particle when the chart is new
 
 
 class Population(NamedTuple):
@@ -104,21 +106,57 @@ class Belief(NamedTuple):
     raters: Raters
     offsets: np.ndarray
 
+    @property
+    def weights(self) -> np.ndarray:
+        """Weights of the particles of all populations, which sum to 1."""
+        return pooled(self)[1]
 
-def before_answers(manifold: Manifold, x0: Array, prior: Prior, rng: np.random.Generator) -> Belief:
-    """The prior as particles, in a chart about the start."""
+    @property
+    def others(self) -> np.ndarray:
+        """The six numbers of the particles of all populations."""
+        return pooled(self)[0].others
+
+
+def settle(
+    manifold: Manifold, cloud: Cloud, centre: Array, size: float, rng: np.random.Generator
+) -> Belief:
+    """The belief of a cloud as particles, in a chart about its centre.
+
+    Particles with a metric start from the same ideals. Their weights say how much better, or worse,
+    the metric explains the answers than none.
+    """
     d = manifold.dim
+    frame = Frame(centre, np.eye(d))
+    origin = np.zeros(d)
+    if not math.isinf(cloud.prior.radius):
+        origin = _coordinates(manifold, frame, cloud.start[None])[0]
+    chart = Chart.about(manifold, frame, size, origin)
+    answers = cloud.answers.in_chart(manifold, chart)
+    ideals = _coordinates(manifold, frame, cloud.points)
+    alike = Perception(d, metric=False)
     populations = []
     for n, share, metric in zip(PARTICLES, (ALIKE, 1 - ALIKE), (False, True), strict=True):
         model = Perception(d, metric)
-        particles = model.draw(rng, n, prior)
-        D = particles.shape[1]
+        pick = drawn(cloud.weights, n, rng.random())
+        particles = model.draw(rng, ideals[pick], cloud.others[pick])
         logw = np.full(n, math.log(share / n))
-        folded = np.zeros(D), np.zeros((D, D))
+        if metric:
+            with_it, _ = model.log_likelihood(particles, answers, cloud.prior)
+            without = particles[:, : d + OTHERS]
+            logw += with_it - alike.log_likelihood(without, answers, cloud.prior)[0]
+        folded = np.zeros(particles.shape[1]), np.zeros((particles.shape[1],) * 2)
         populations.append(Population(model, particles, logw, 0.5, 0, folded))
-    chart = Chart.about(manifold, Frame(x0, np.eye(d)), prior.radius / 2, np.zeros(d))
-    none = Answers.none(x0, d)
-    return Belief(prior, chart, tuple(populations), none, Raters(), np.zeros((0, OTHERS)))
+    offsets = np.zeros((len(cloud.raters.names), OTHERS))
+    belief = Belief(cloud.prior, chart, tuple(populations), answers, cloud.raters, offsets)
+    for _ in range(SETTLING):
+        belief = move(resample(belief, rng, share=1.0), rng, work=WORK * 10)
+    return recentre(manifold, belief)
+
+
+def _coordinates(manifold: Manifold, frame: Frame, points: Array) -> np.ndarray:
+    """Normal coordinates of points about that of a frame; 0 where there are none."""
+    c = to_numpy(manifold.to_coords(frame.point, manifold.log(frame.point, points)))
+    return np.where(np.isfinite(c), c, 0.0)
 
 
 # -- what an answer does ---------------------------------------------------------------------------
@@ -167,8 +205,8 @@ def weigh(belief: Belief) -> Belief:
     return belief._replace(populations=tuple(map(weighed, belief.populations)))
 
 
-def resample(belief: Belief, rng: np.random.Generator) -> Belief:
-    """Draw particles by their weights where few are effective; all then wait to be moved.
+def resample(belief: Belief, rng: np.random.Generator, share: float = EFFECTIVE) -> Belief:
+    """Draw particles by their weights where fewer than a share are effective; all wait for moves.
 
     The weights of a population become equal and keep their sum. Copies of a particle come last.
     """
@@ -176,7 +214,7 @@ def resample(belief: Belief, rng: np.random.Generator) -> Belief:
     def resampled(p: Population) -> Population:
         n, w = len(p.logw), np.exp(p.logw - p.logw.max())
         total = w.sum()
-        if total**2 >= EFFECTIVE * n * (w @ w):
+        if total**2 > share * n * (w @ w):
             return p
         pick = drawn(w / total, n, rng.random())
         copies = np.arange(n) - np.searchsorted(pick, pick)

@@ -29,7 +29,8 @@ from .observer import (
     LEFT_SPREAD,
     TIE_MEDIAN,
     TIE_SPREAD,
-    WEBER_SCALE,
+    WEBER_MEDIAN,
+    WEBER_SPREAD,
     Observer,
     chance,
     sigmoid,
@@ -42,13 +43,15 @@ __all__ = [
     "Perception",
     "Prior",
     "Traits",
+    "log_prior_of_length",
+    "log_probability",
     "outcomes",
     "rater_offset",
 ]
 
 OTHERS = 6  # JND, lapse, left, bias, tie, Weber fraction: standard normal a priori
 SMOOTH_CORE = 0.18  # the density of the ideal is smooth within this share of the prior radius
-DECAY_BEYOND = 12.0  # decay rate of that density beyond the prior radius, per radius
+TAIL = 4.0  # power of the length by which that density decays beyond the prior radius
 CHUNK = 40_000  # most numbers in an array: larger ones are allocated page by page each time
 TINY = 1e-12
 
@@ -66,7 +69,7 @@ class Prior(NamedTuple):
     Attributes
     ----------
     radius : float
-        The ideal is expected within, a geodesic length.
+        The ideal is expected within, a geodesic length. Infinite: it is as likely everywhere.
     least, most : float
         Range of the JND, geodesic lengths.
     ties : bool
@@ -104,27 +107,28 @@ class Answers(NamedTuple):
     logs: np.ndarray
 
     @classmethod
-    def none(cls, x0: Array, d: int) -> Answers:
-        """No answers yet."""
+    def none(cls, x0: Array) -> Answers:
+        """No answers yet, and no chart."""
         points, zeros = x0[None][:0], np.zeros(0)
-        logs = np.zeros((1 + d + d * (d + 1) // 2, d, 2, 0), np.float32)
+        logs = np.zeros((0, 0, 2, 0), np.float32)
         return cls(points, points, zeros, zeros, zeros.astype(int), logs)
 
     @classmethod
     def one(
         cls,
         manifold: Manifold,
-        chart: Chart,
+        chart: Chart | None,
         a: Array,
         b: Array,
         answer: int,
         left: int,
         rater: int,
     ) -> Answers:
-        """A single answer, as seen in the chart."""
+        """A single answer, as seen in the chart, if there is one."""
         a, b = a[None], b[None]
         said = np.array([float(answer)]), np.array([float(left)]), np.array([rater])
-        return cls(a, b, *said, chart.pair_logs(manifold, a, b))
+        none = np.zeros((0, 0, 2, 1), np.float32)
+        return cls(a, b, *said, none if chart is None else chart.pair_logs(manifold, a, b))
 
     def append(self, new: Answers) -> Answers:
         """These answers and new ones."""
@@ -198,16 +202,16 @@ class Traits(NamedTuple):
         u = np.clip(u, -8, 8).astype(np.float32)
         level = np.tanh(JND_SPREAD * u[..., 0])
         middle, half = math.sqrt(prior.least * prior.most), math.log(prior.most / prior.least) / 2
-        far = np.maximum(u[..., 5], 0)
+        weber = WEBER_MEDIAN * np.exp(WEBER_SPREAD * u[..., 5])
         return cls(
             jnd=middle * np.exp(half * level),
             lapse=sigmoid(_logit(LAPSE_MEDIAN) + LAPSE_SPREAD * u[..., 1]),
             left=sigmoid(_logit(LEFT_MEDIAN) + LEFT_SPREAD * u[..., 2]),
             bias=BIAS_SPREAD * u[..., 3],
             tie=TIE_MEDIAN * prior.ties * np.exp(TIE_SPREAD * u[..., 4]),
-            weber=WEBER_SCALE * far * far,
+            weber=weber,
             jnd_slope=half * JND_SPREAD * (1 - level * level),
-            weber_slope=2 * WEBER_SCALE * far,
+            weber_slope=WEBER_SPREAD * weber,
         )
 
     def difference(self, losses: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -247,7 +251,7 @@ class Perception(NamedTuple):
     Bartlett's decomposition ν L_ii² is χ² with ν - i + 1 degrees of freedom and √ν L_ij standard
     normal.
 
-    The prior of c is uniform in the length |c| up to its radius, and decays beyond.
+    The prior of c is that of `log_prior_of_length`.
     """
 
     d: int
@@ -258,17 +262,10 @@ class Perception(NamedTuple):
         """ν."""
         return 2 * self.d - 1
 
-    def draw(self, rng: np.random.Generator, n: int, prior: Prior) -> np.ndarray:
-        """Particles from the prior, shape (n, D), for a chart about its centre."""
-        d, nu = self.d, self.freedom
-        lengths = np.linspace(0, 2 * prior.radius, 2001)
-        density = np.exp(_log_radial(lengths**2, prior, d)[0]) * lengths ** (d - 1)
-        cumulated = np.cumsum(density) - density / 2
-        stratified = (rng.permutation(n) + rng.random(n)) / n
-        length = np.interp(stratified * cumulated[-1], cumulated, lengths)
-        c = rng.standard_normal((n, d))
-        c *= (length / np.linalg.norm(c, axis=1))[:, None]
-        parts = [c, rng.standard_normal((n, OTHERS))]
+    def draw(self, rng: np.random.Generator, ideals: np.ndarray, others: np.ndarray) -> np.ndarray:
+        """Particles with these ideals and six numbers, and metrics from the prior, shape (n, D)."""
+        (n, d), nu = ideals.shape, self.freedom
+        parts = [ideals, others]
         if self.metric:
             squares = rng.chisquare(nu - np.arange(d), (n, d)) / nu
             parts.append(0.5 * np.log(squares))
@@ -294,7 +291,7 @@ class Perception(NamedTuple):
         """Logarithm of the prior density, centred at ``origin`` of the chart, and its gradient."""
         d, nu = self.d, self.freedom
         c = particles[:, :d] - origin
-        value, slope = _log_radial(np.sum(c * c, axis=1), prior, d)
+        value, slope = log_prior_of_length(np.sum(c * c, axis=1), prior, d)
         u = particles[:, d : d + OTHERS]
         value = value - 0.5 * np.sum(u * u, axis=1)
         gradient = np.empty_like(particles)
@@ -377,16 +374,26 @@ class Perception(NamedTuple):
         return value, gradient
 
 
-def outcomes(people: People, logs: np.ndarray, prior: Prior) -> np.ndarray:
+def outcomes(losses: np.ndarray, others: np.ndarray, prior: Prior) -> np.ndarray:
     """Probabilities of "a", "b" and a tie for m new pairs whose sides are drawn, shape (3, n, m).
 
-    ``logs`` of shape (F, d, 2, m) as in `Answers`.
+    ``losses`` of shape (n, 2m) are those of all first and then of all second points, to n particles
+    with the six numbers ``others``.
     """
-    traits = Traits.of(people.others, prior)
-    x, _, _ = traits.difference(people.losses(logs))
+    traits = Traits.of(others, prior)
+    x, _, _ = traits.difference(losses)
     first = chance(sigmoid(x - traits.tie), traits.lapse, 0.5)
     second = chance(sigmoid(-x - traits.tie), traits.lapse, 0.5)
     return np.stack([first, second, np.maximum(1 - first - second, 1e-9)]).astype(np.float64)
+
+
+def log_probability(
+    losses: np.ndarray, others: np.ndarray, answers: Answers, prior: Prior
+) -> np.ndarray:
+    """Log likelihood of the answers, shape (n,), from the losses (n, 2m) of their points."""
+    traits = Traits.of(others, prior)
+    p = _answered(traits.difference(losses)[0], traits, answers)[0]
+    return np.log(p).sum(axis=1, dtype=np.float64)
 
 
 def rater_offset(people: People, answers: Answers, prior: Prior) -> np.ndarray:
@@ -434,16 +441,21 @@ def _answered(difference: np.ndarray, traits: Traits, answers: Answers) -> tuple
     return p, looked, share, rise, drop
 
 
-def _log_radial(square: np.ndarray, prior: Prior, d: int) -> tuple[np.ndarray, np.ndarray]:
-    """Log density of the ideal as a function of |c|², and its derivative."""
+def log_prior_of_length(square: np.ndarray, prior: Prior, d: int) -> tuple[np.ndarray, np.ndarray]:
+    """Log prior density of ideals in coordinates, at squared lengths, and its derivative.
+
+    Lengths are evenly distributed up to the radius of the prior, but for a core in which the
+    density is smooth, and fall as a power beyond: people may be anywhere. With an infinite radius
+    the density is the same everywhere.
+    """
+    if math.isinf(prior.radius):
+        return np.zeros_like(square), np.zeros_like(square)
+    square = square + TINY
     core = (SMOOTH_CORE * prior.radius) ** 2
-    length = np.sqrt(square + TINY)
-    beyond = length > prior.radius
+    beyond = square > prior.radius**2
     value = -(d - 1) / 2 * np.log(square + core)
-    value = value - np.where(beyond, DECAY_BEYOND * (length / prior.radius - 1), 0.0)
-    slope = -(d - 1) / 2 / (square + core) - np.where(
-        beyond, DECAY_BEYOND / (2 * prior.radius * length), 0.0
-    )
+    value -= TAIL / 2 * np.log(np.maximum(square / prior.radius**2, 1))
+    slope = -(d - 1) / 2 / (square + core) - np.where(beyond, TAIL / 2 / square, 0.0)
     return value, slope
 
 

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from collections.abc import Callable, Generator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from ..._numerics.arrays import Array, namespace
-from ..._support.check import positive
+from ..._support.check import positive, real
 from ...domains.base import Domain
 from ...errors import ArgumentError
 from ...manifolds.base import Manifold
-from ..base import DuelMethod
+from ..base import DuelMethod, Method
 from ..frame import to_numpy
 
 __all__ = ["PersonMethod", "QuestionMethod", "best_question", "check_answer", "inside", "stacked"]
@@ -89,18 +90,41 @@ class PersonMethod(QuestionMethod):
         Roughly the just-noticeable difference, a geodesic length. By default a forty-fifth of
         ``prior_radius``.
     prior_radius : float, optional
-        The ideal is expected within this distance of the start, a geodesic length. By default half
-        the manifold's typical distance, 45 degrees on spheres.
+        The ideal is expected within this distance of the start, a geodesic length, and may still
+        lie anywhere. By default half the manifold's typical distance, 45 degrees on spheres.
+        Infinite: all of a bounded manifold is as likely, which is the default without a start.
+    catch : float
+        Largest share of easy questions, whose answer is all but known. They are asked once nothing
+        but doubt whether the rater looks keeps the stated region wide; 0: never.
     """
 
     jnd: float | None = None
     prior_radius: float | None = None
+    catch: float = 1 / 6
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for name in ("jnd", "prior_radius"):
-            if getattr(self, name) is not None:
-                positive(getattr(self, name), name)
+        if self.jnd is not None:
+            positive(self.jnd, "jnd")
+        if self.prior_radius not in (None, math.inf):
+            positive(self.prior_radius, "prior_radius")
+        if not 0 <= real(self.catch, "catch") <= 0.5:
+            raise ArgumentError(f"catch must be a share from 0 to 0.5, got {self.catch!r}")
+
+    def plan(
+        self, manifold: Manifold, x0: Array, *, iterations: int | None, budget: int | None
+    ) -> tuple[Method, int | None]:
+        """Refuse what has no uniform prior, and several problems at once."""
+        if self.prior_radius == math.inf and not manifold.bounded:
+            raise ArgumentError(
+                f"prior_radius=inf needs a bounded manifold; {manifold} is not known to be one"
+            )
+        return super().plan(manifold, x0, iterations=iterations, budget=budget)
+
+    def without_start(self, manifold: Manifold, rng: np.random.Generator) -> tuple[Method, Array]:
+        """Start in the middle; on a bounded manifold the ideal may then lie anywhere."""
+        anywhere = self.prior_radius is None and manifold.bounded
+        return replace(self, prior_radius=math.inf) if anywhere else self, manifold.origin()
 
     def open_at_once(self, manifold: Manifold) -> int | None:
         """One more than there are dimensions, or what ``parallel`` says."""
@@ -108,8 +132,9 @@ class PersonMethod(QuestionMethod):
 
     def scales(self, manifold: Manifold) -> tuple[float, float]:
         """Radius of the prior and assumed JND, geodesic lengths."""
-        radius = manifold.typical_dist / 2 if self.prior_radius is None else self.prior_radius
-        return radius, radius / 45 if self.jnd is None else self.jnd
+        usual = manifold.typical_dist / 2
+        radius = usual if self.prior_radius is None else self.prior_radius
+        return radius, min(radius, usual) / 45 if self.jnd is None else self.jnd
 
     def settled(self, uncertainty: float) -> str | None:
         """Why to stop, once the region that holds the ideal has this radius."""
