@@ -15,7 +15,18 @@ import numpy as np
 import geoduel as gd
 from geoduel.oracles.people import HABITS, KINDS, Person, draw_person
 
-__all__ = ["ANSWERS", "FAR", "GRID", "HABITUAL", "START", "UNSEEN", "Cell", "degree", "person_of"]
+__all__ = [
+    "ANSWERS",
+    "FAR",
+    "GRID",
+    "HABITUAL",
+    "START",
+    "UNSEEN",
+    "Cell",
+    "degree",
+    "missed",
+    "person_of",
+]
 
 START = {
     "SO(2)": (gd.Rotations(2), np.eye(2)),
@@ -138,6 +149,15 @@ HABITUAL = {
     for space in ("SO(2)", "S^2", "SO(3)")
     for kind in (*HABITS, "fits the model")
 }
+
+
+FLAT = ("blind to a direction", "plateau of 2 JND")  # more points than one are as good as any
+
+
+def missed(cell: Cell, person: Person, x: Any) -> float:
+    """Distance of x to the nearest point that is as good as the ideal, a geodesic length."""
+    error = person.error(x)
+    return min(error, person.loss(x)) if cell.kind in FLAT else error
 
 
 def person_of(cell: Cell, rng: np.random.Generator) -> Person:

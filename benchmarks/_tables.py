@@ -256,7 +256,8 @@ def _by_space(
 
 def _reached(row: dict[str, Any]) -> str:
     low, high = number(row["regret"], 2), number(row["90 %"], 2)
-    return f"{low}, {high}, {percent(row['inside'])}"
+    inside, also = percent(row["inside"]), percent(row["as good"])
+    return f"{low}, {high}, {inside}" + (f" ({also})" if also != inside else "")
 
 
 def kinds() -> list[str]:

@@ -22,8 +22,9 @@ The parts:
   often the stated 80 % region held the ideal; the time of an answer (CPU, ask and tell).
 - `grid`: every kind on every space, and kinds that are not in the package ("unseen"). Printed
   after the last answer: the median regret (the person's own loss of the recommended point, in their
-  JND), the 90th percentile over it, the share of people whose ideal is inside the stated region,
-  the median error, the mean stated radius and the time of an answer.
+  JND), the 90th percentile over it, the share of people whose ideal is inside the stated region
+  (and that of people with a point inside that is as good as their ideal), the median error, the
+  mean stated radius and the time of an answer.
 - `far`: ideals far from the start, and no start: from which answer on the median regret is at most
   1 JND, and from which on that of 80 % of the people.
 - `habits`: people who do not look: the share ever told "known to 1 degree", beside people who look.
@@ -48,7 +49,7 @@ from _timing import describe_machine
 
 import numpy as np
 
-from _people import FAR, GRID, HABITUAL, START, UNSEEN, Cell, degree, person_of
+from _people import FAR, GRID, HABITUAL, START, UNSEEN, Cell, degree, missed, person_of
 
 import geoduel as gd
 from geoduel.methods.people.questions import QuestionMethod
@@ -105,8 +106,12 @@ def for_people(cell: Cell) -> Any:
     return replace(method, **cell.options)
 
 
-def questions(cell: Cell, seed: int) -> Iterator[tuple[float, float, float, float]]:
-    """Error and stated radius, degrees, CPU seconds, and regret after each answer of one person."""
+def questions(cell: Cell, seed: int) -> Iterator[tuple[float, ...]]:
+    """What is measured after each answer of one person.
+
+    Error and stated radius, degrees, CPU seconds, regret, and the distance to a point that is as
+    good as the ideal, degrees.
+    """
     manifold, x0 = START[cell.space]
     unit = degree(manifold)
     rng = np.random.default_rng(seed)
@@ -135,8 +140,9 @@ def questions(cell: Cell, seed: int) -> Iterator[tuple[float, float, float, floa
             began = time.process_time()
             state = method.update(manifold, state, a, b, answer, rng, left=left, rater=f"rater {r}")
             spent += time.process_time() - began
-            best, regret = state.best, people[0].regret(state.best)
-            yield people[0].error(best) / unit, state.uncertainty / unit, spent, regret
+            best, person = state.best, people[0]
+            lengths = person.error(best) / unit, state.uncertainty / unit
+            yield *lengths, spent, person.regret(best), missed(cell, person, best) / unit
             for q in waiting:
                 heapq.heappush(queue, (now, q))
             waiting = []
@@ -149,18 +155,18 @@ def questions(cell: Cell, seed: int) -> Iterator[tuple[float, float, float, floa
         heapq.heappush(queue, (now + rng.exponential(), r))
 
 
-def duels(cell: Cell, seed: int) -> Iterator[tuple[float, float, float, float]]:
+def duels(cell: Cell, seed: int) -> Iterator[tuple[float, ...]]:
     """The same for a method that asks in blocks."""
     manifold, x0 = START[cell.space]
     rng = np.random.default_rng(seed)
     person = person_of(cell, rng)
     method = cell.method or for_people(cell)
-    found: list[tuple[float, float, float, float]] = []
+    found: list[tuple[float, ...]] = []
 
     def note(progress: gd.Progress) -> None:
         unknown = getattr(progress.state, "uncertainty", None)
-        stated, regret = (unknown or math.inf) / DEGREE, person.regret(progress.x)
-        row = person.error(progress.x) / DEGREE, stated, math.nan, regret
+        stated, error = (unknown or math.inf) / DEGREE, person.error(progress.x) / DEGREE
+        row = error, stated, math.nan, person.regret(progress.x), error
         found.extend([row] * (progress.duels - len(found)))
 
     gd.minimize(
@@ -170,7 +176,7 @@ def duels(cell: Cell, seed: int) -> Iterator[tuple[float, float, float, float]]:
 
 
 def measure(task: tuple[Cell, int]) -> np.ndarray:
-    """Rows of `questions` for one person, shape (answers, 4)."""
+    """Rows of `questions` for one person, shape (answers, 5)."""
     cell, seed = task
     asks = isinstance(for_people(cell), QuestionMethod) and not cell.method
     rows = (questions if asks else duels)(cell, seed)
@@ -185,8 +191,8 @@ def first(good: np.ndarray) -> str:
 
 
 def report(name: str, cell: Cell, rows: np.ndarray) -> dict[str, Any]:
-    """Print one line for a cell, ``rows`` of shape (people, answers, 4); return what it says."""
-    error, stated, spent, _ = np.moveaxis(rows, -1, 0)
+    """Print one line for a cell, ``rows`` of shape (people, answers, 5); return what it says."""
+    error, stated, spent, _, _ = np.moveaxis(rows, -1, 0)
     n = error.shape[1]
     covered = np.mean(error <= stated, axis=0)
     if cell.space == "SO(2)":
@@ -216,20 +222,22 @@ def report(name: str, cell: Cell, rows: np.ndarray) -> dict[str, Any]:
 
 def report_kind(name: str, cell: Cell, rows: np.ndarray) -> dict[str, Any]:
     """The same for a cell of the grid: what was reached after the last answer."""
-    error, stated, spent, regret = np.moveaxis(rows, -1, 0)
+    error, stated, spent, regret, off = np.moveaxis(rows, -1, 0)
     median, high = np.quantile(regret[:, -1], [0.5, 0.9])
     told = {
         "regret": median,
         "90 %": high,
         "each": regret[:, -1],  # beside that of rivals, person by person
         "inside": np.mean(error[:, -1] <= stated[:, -1]),
+        "as good": np.mean(off[:, -1] <= stated[:, -1]),  # a point as good as the ideal
         "error": np.median(error[:, -1]),
         "stated": np.mean(stated[:, -1]),
         "ms": 1e3 * np.quantile(spent, 0.95),
     }
+    times = high / median if median > 0.05 else math.nan
     print(
         f"{name:52} {len(rows):4} people | median {median:5.2f} JND, 90 % below {high:6.2f}"
-        f" ({high / median if median > 0.05 else math.nan:4.1f} x) | inside {told['inside']:.2f}"
+        f" ({times:4.1f} x) | inside {told['inside']:.2f} (as good {told['as good']:.2f})"
         f" | {told['error']:5.2f} degrees, stated {told['stated']:5.2f} | {told['ms']:3.0f} ms",
         flush=True,
     )
@@ -238,7 +246,7 @@ def report_kind(name: str, cell: Cell, rows: np.ndarray) -> dict[str, Any]:
 
 def report_far(name: str, cell: Cell, rows: np.ndarray) -> dict[str, Any]:
     """The same for ideals that may be far: after how many answers they are found."""
-    error, stated, _, regret = np.moveaxis(rows, -1, 0)
+    error, stated, _, regret, _ = np.moveaxis(rows, -1, 0)
     covered = np.mean(error <= stated, axis=0)[4:]
     told = {
         "half": first(np.median(regret, axis=0) <= 1),
