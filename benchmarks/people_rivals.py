@@ -28,6 +28,7 @@ import logging
 import time
 import warnings
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -167,9 +168,10 @@ def eubo(s: Session) -> np.ndarray:
     import torch
     from botorch.acquisition import PosteriorMean
     from botorch.acquisition.preference import AnalyticExpectedUtilityOfBestOption
+    from botorch.exceptions import ModelFittingError
+    from botorch.fit import fit_gpytorch_mll
     from botorch.models.pairwise_gp import PairwiseGP, PairwiseLaplaceMarginalLogLikelihood
     from botorch.optim import optimize_acqf
-    from botorch.optim.fit import fit_gpytorch_mll_scipy
 
     torch.manual_seed(int(s.rng.integers(2**31)))
     torch.set_num_threads(1)
@@ -177,8 +179,7 @@ def eubo(s: Session) -> np.ndarray:
     points, order, model = [], [], None
 
     def highest(acquisition: Any, q: int) -> np.ndarray:
-        few = {"maxiter": 20}
-        found, _ = optimize_acqf(acquisition, box, q=q, num_restarts=2, raw_samples=64, options=few)
+        found, _ = optimize_acqf(acquisition, box, q=q, num_restarts=4, raw_samples=64)
         return found.detach().numpy()
 
     for n in range(s.answers):
@@ -190,11 +191,9 @@ def eubo(s: Session) -> np.ndarray:
         second = s.second(*(SIDE * (2 * pair - 1)))
         points.extend(pair)
         order.append((i + 1, i) if second else (i, i + 1))
-        before, model = model, PairwiseGP(torch.tensor(np.array(points)), torch.tensor(order))
-        if before is not None:  # a warm start
-            model.covar_module.load_state_dict(before.covar_module.state_dict())
-        likelihood = PairwiseLaplaceMarginalLogLikelihood(model.likelihood, model)
-        fit_gpytorch_mll_scipy(likelihood, options={"maxiter": 10})
+        model = PairwiseGP(torch.tensor(np.array(points)), torch.tensor(order))
+        with suppress(ModelFittingError):  # then the settings are those before the fit
+            fit_gpytorch_mll(PairwiseLaplaceMarginalLogLikelihood(model.likelihood, model))
         model.eval()
     return SIDE * (2 * highest(PosteriorMean(model), 1)[0] - 1)
 
@@ -205,6 +204,7 @@ def aepsych(s: Session) -> np.ndarray:
     from aepsych.generators import OptimizeAcqfGenerator
     from aepsych.models import PairwiseProbitModel
     from botorch.acquisition import PosteriorMean, qNoisyExpectedImprovement
+    from botorch.exceptions import ModelFittingError
     from botorch.optim import optimize_acqf
 
     logging.disable(logging.WARNING)
@@ -223,7 +223,9 @@ def aepsych(s: Session) -> np.ndarray:
             pair = generator.gen(1, model)[0]
         pairs.append(pair)
         answers.append(float(s.second(*pair.numpy().T)))
-        model.fit(torch.stack(pairs), torch.tensor(answers))
+        with suppress(ModelFittingError):
+            model.fit(torch.stack(pairs), torch.tensor(answers))
+        model.eval()
     found, _ = optimize_acqf(
         PosteriorMean(model), torch.stack([low, high]), q=1, num_restarts=4, raw_samples=64
     )
