@@ -61,6 +61,8 @@ class Manifold(ABC):
         Whether all geodesics go on for ever; for how long they do, see `extent`.
     bounded : bool
         Whether the diameter is finite, so that `random_point` draws from all of the manifold.
+    closed_form : bool
+        Whether `dist` of many pairs is cheap.
     """
 
     @property
@@ -110,6 +112,14 @@ class Manifold(ABC):
     def bounded(self) -> bool:
         """Whether the diameter is finite; by default that is not known, and False."""
         return False
+
+    @property
+    def closed_form(self) -> bool:
+        """Whether `dist` of many pairs is cheap; by default True. Where not, methods ask for few.
+
+        A geometry whose `log` iterates, or that takes one point at a time, says False.
+        """
+        return True
 
     # -- metric ----------------------------------------------------------------------------------
 

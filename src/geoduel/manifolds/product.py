@@ -117,6 +117,10 @@ class Product(Manifold):
         return min(math.sqrt(w) * m.injectivity_radius for m, w in pairs)
 
     @property
+    def closed_form(self) -> bool:
+        return all(m.closed_form for m in self.factors)
+
+    @property
     def bounded(self) -> bool:
         return all(m.bounded for m in self.factors)
 
@@ -319,6 +323,10 @@ class Power(Manifold):
     @property
     def injectivity_radius(self) -> float:
         return self.manifold.injectivity_radius
+
+    @property
+    def closed_form(self) -> bool:
+        return self.manifold.closed_form
 
     @property
     def bounded(self) -> bool:

@@ -130,6 +130,10 @@ class Stiefel(FrameManifold):
         return math.pi * self._scale
 
     @property
+    def closed_form(self) -> bool:
+        return bool(self._twin)
+
+    @property
     def bounded(self) -> bool:
         return True
 

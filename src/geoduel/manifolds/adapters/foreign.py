@@ -90,6 +90,10 @@ class ForeignManifold(Manifold):
         return self._injectivity_radius
 
     @property
+    def closed_form(self) -> bool:
+        return False
+
+    @property
     def typical_dist(self) -> float:
         return self._typical_dist
 

@@ -22,11 +22,11 @@ from .weights import drawn
 __all__ = ["Cloud", "anywhere", "deviation", "hear_early", "losses_of", "middle"]
 
 # Frozen; docs/notebook/ideal-point.md says what they were tuned on.
-POINTS = 1200  # of the cloud
+POINTS = 800  # of the cloud
 EFFECTIVE = 0.5  # share of effective points below which they are resampled
-SWEEPS = 3  # random steps after that
+SWEEPS = 2  # random steps after that
 STEPS = (0.15, 1.5)  # range of their lengths, in deviations of the cloud
-CENTRES = 48  # points that are tried as the middle
+CENTRES = 32  # points that are tried as the middle
 FARTHEST = 1e3  # lengths of ideals at first, in radii of the prior, at most
 
 
@@ -169,7 +169,12 @@ def _moved(manifold: Manifold, cloud: Cloud, size: float, rng: np.random.Generat
     The six numbers move along, in a way that leaves their normal distribution as it is.
     """
     n, d = len(cloud.others), manifold.dim
-    lengths = size * np.exp(rng.uniform(*np.log(STEPS), n)) * rng.chisquare(d, n) ** 0.5 / d**0.5
+    lengths = (
+        size
+        * np.exp(rng.uniform(math.log(STEPS[0]), math.log(STEPS[1]), n))
+        * rng.chisquare(d, n) ** 0.5
+        / d**0.5
+    )
     points = manifold.exp(cloud.points, _around(manifold, cloud.points, lengths, rng))
     keep = rng.uniform(0, 1, (n, 1))
     others = keep * cloud.others

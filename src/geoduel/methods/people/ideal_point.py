@@ -50,7 +50,7 @@ SOON = 6  # answers a dimension after which it does in any case
 WIDTH, LEAST_WIDTH = 1.3, 4.0
 MOST_STRETCH = 2.5  # longest half-width across directions, in those of a person who sees all alike
 CANDIDATES = 24  # questions that are compared
-SOME = 400  # points of the cloud that stand for it when questions are compared
+SOME = 300  # points of the cloud that stand for it when questions are compared
 INFORMATION = 15  # answers asked for information; from then on for accuracy
 FANTASIES = 6  # worlds imagined
 IN_A_WORLD = 40  # effective particles in each of them, at least
@@ -154,6 +154,8 @@ class IdealPoint(PersonMethod):
         usual = min(radius, manifold.typical_dist / 2)
         prior = Prior(radius, min(jnd, usual / 45) / 9, max(3 * jnd, usual / 5))
         belief = anywhere(manifold, x0, prior, rng)
+        if not manifold.closed_form:
+            belief = settle(manifold, belief, x0, usual / 2, rng)
         return self._concluded(manifold, IdealPointState(belief, Attention.none(), x0))
 
     def propose(

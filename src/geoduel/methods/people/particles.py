@@ -140,7 +140,7 @@ def settle(
         pick = drawn(cloud.weights, n, rng.random())
         particles = model.draw(rng, ideals[pick], cloud.others[pick])
         logw = np.full(n, math.log(share / n))
-        if metric:
+        if metric and len(answers.answer):
             with_it, _ = model.log_likelihood(particles, answers, cloud.prior)
             without = particles[:, : d + OTHERS]
             logw += with_it - alike.log_likelihood(without, answers, cloud.prior)[0]
@@ -148,7 +148,7 @@ def settle(
         populations.append(Population(model, particles, logw, 0.5, 0, folded))
     offsets = np.zeros((len(cloud.raters.names), OTHERS))
     belief = Belief(cloud.prior, chart, tuple(populations), answers, cloud.raters, offsets)
-    for _ in range(SETTLING):
+    for _ in range(SETTLING if len(answers.answer) else 0):
         belief = move(resample(belief, rng, share=1.0), rng, work=WORK * 10)
     return recentre(manifold, belief)
 

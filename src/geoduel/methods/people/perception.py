@@ -146,7 +146,7 @@ class Answers(NamedTuple):
     def in_chart(self, manifold: Manifold, chart: Chart) -> Answers:
         """The same answers in another chart."""
         if not len(self.answer):
-            return self
+            return self._replace(logs=np.zeros((*chart.nodes.shape, 2, 0), np.float32))
         return self._replace(logs=chart.pair_logs(manifold, self.a, self.b))
 
 

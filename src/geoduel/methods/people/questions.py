@@ -123,7 +123,7 @@ class PersonMethod(QuestionMethod):
 
     def without_start(self, manifold: Manifold, rng: np.random.Generator) -> tuple[Method, Array]:
         """Start in the middle; on a bounded manifold the ideal may then lie anywhere."""
-        anywhere = self.prior_radius is None and manifold.bounded
+        anywhere = self.prior_radius is None and manifold.bounded and manifold.closed_form
         return replace(self, prior_radius=math.inf) if anywhere else self, manifold.origin()
 
     def open_at_once(self, manifold: Manifold) -> int | None:
