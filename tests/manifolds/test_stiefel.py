@@ -36,6 +36,16 @@ def exponential(x, v, metric):
 
 
 @metric
+def test_distances_are_cheap_only_where_there_is_a_twin(metric):
+    """The sphere for p = 1; for the canonical metric the rotations, too."""
+    assert Stiefel(4, 1, metric).closed_form
+    assert not Stiefel(5, 2, metric).closed_form
+    for n, p in SHAPES:
+        assert Stiefel(n, p, metric).bounded
+    assert Stiefel(3, 2, metric).closed_form == (metric == "canonical")
+
+
+@metric
 @shape
 def test_exp_is_the_formula_in_large_matrices(n, p, metric):
     for length in (1e-12, 1e-3, 0.05, 1.0, 5.0, 30.0):

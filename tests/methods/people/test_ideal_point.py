@@ -1,4 +1,4 @@
-"""IdealPoint: the posterior against brute force, symmetries, questions, raters."""
+"""IdealPoint: the posterior against brute force, symmetries, questions, people, raters."""
 
 import itertools
 import math
@@ -9,26 +9,29 @@ import pytest
 import geoduel as gd
 from geoduel.errors import ArgumentError
 from geoduel.methods.frame import Frame
+from geoduel.methods.people.attention import Attention
 from geoduel.methods.people.chart import Chart
+from geoduel.methods.people.cloud import Cloud, anywhere
 from geoduel.methods.people.ideal_point import (
-    COARSER,
     LEAST_WIDTH,
+    MOST_STRETCH,
+    SHARE,
+    SOON,
+    WIDTH,
     accuracy,
     imagined_worlds,
-    stated_share,
-    suited_half_width,
 )
-from geoduel.methods.people.observer import WEBER_SCALE
-from geoduel.methods.people.particles import ALIKE, median
-from geoduel.methods.people.perception import OTHERS, Answers, Perception, Traits
+from geoduel.methods.people.particles import ALIKE, Belief, median, pooled, settle
+from geoduel.methods.people.perception import Answers, Perception
 from geoduel.methods.people.weights import radius_holding
 from geoduel.oracles import draw_person
-from geoduel.oracles.people import DEGREE
+from geoduel.oracles.people import DEGREE, HABITS
 
 FLAT, SPHERE = gd.Euclidean(2), gd.Sphere(3)
+NORTH = np.eye(3)[0]
 
 
-def test_posterior_is_that_of_importance_sampling(ask_and_answer):
+def test_posterior_is_that_of_importance_sampling(ask_and_answer, from_prior):
     """200,000 draws from the prior, weighted by the likelihood, on a flat space.
 
     Radii of particles differ by 18 % from run to run, so those of four are averaged.
@@ -43,22 +46,22 @@ def test_posterior_is_that_of_importance_sampling(ask_and_answer):
             state = method.update(FLAT, state, a, b, answer, rng, left=1)
         states.append(state)
     chart = Chart.about(FLAT, Frame(np.zeros(2), np.eye(2)), 0.5, np.zeros(2))
-    answers = Answers.none(np.zeros(2), 2)
+    answers = Answers.none(np.zeros(2)).in_chart(FLAT, chart)
     for a, b, answer in asked:
         answers = answers.append(Answers.one(FLAT, chart, a, b, answer, 1, 0))
     c, w = [], []
     prior = states[0].belief.prior
     for share, model in ((ALIKE, Perception(2, False)), (1 - ALIKE, Perception(2, True))):
-        particles = model.draw(rng, 100_000, prior)
+        particles = from_prior(rng, model, 100_000, prior)
         c.append(particles[:, :2])
         w.append(share * np.exp(model.log_likelihood(particles, answers, prior)[0]))
     c, w = np.concatenate(c), np.concatenate(w)
     w /= w.sum()
     assert 1 / (w @ w) > 300
     centre = median(c, w)
-    radius = radius_holding(stated_share(9, 2), np.linalg.norm(c - centre, axis=1), w)
+    radius = radius_holding(SHARE, np.linalg.norm(c - centre, axis=1), w)
     assert np.linalg.norm(np.mean([s.best for s in states], axis=0) - centre) < 0.2 * radius
-    assert np.mean([s.uncertainty for s in states]) == pytest.approx(radius, rel=0.3)
+    assert np.mean([s.known for s in states]) == pytest.approx(radius, rel=0.3)
 
 
 def test_a_turned_sphere_gives_the_turned_answer(ask_and_answer):
@@ -71,8 +74,8 @@ def test_a_turned_sphere_gives_the_turned_answer(ask_and_answer):
     other = method.start(SPHERE, turn @ x0, rng)
     for a, b, answer in asked:
         other = method.update(SPHERE, other, turn @ a, turn @ b, answer, rng, left=1)
-    assert SPHERE.dist(turn @ state.best, other.best) < 0.5 * state.uncertainty
-    assert 0.5 < other.uncertainty / state.uncertainty < 2
+    assert SPHERE.dist(turn @ state.best, other.best) < 0.5 * state.known
+    assert 0.5 < other.known / state.known < 2
 
 
 @pytest.mark.parametrize(
@@ -88,15 +91,69 @@ def test_finds_the_ideal_on_any_manifold(ask_and_answer, manifold):
     manifold.check_point(state.best)
 
 
-def test_questions_are_no_wider_than_geodesics_are_shortest():
-    """On the simplex they turn back at the boundary, and 80 degrees lead there from anywhere."""
-    manifold, method = gd.Simplex(3), gd.IdealPoint()
-    state = method.start(manifold, np.array([0.2, 0.3, 0.5]), np.random.default_rng(0))
+def half_widths(manifold, asked):
+    return np.array([manifold.dist(a, b) / 2 for a, b, _ in asked])
+
+
+def test_early_questions_are_as_wide_as_the_median_distance_of_the_cloud():
+    """WIDTH times; fewer points stand for the cloud when questions are compared."""
+    method = gd.IdealPoint()
+    state = method.start(SPHERE, NORTH, np.random.default_rng(0))
+    assert isinstance(state.belief, Cloud)
+    median_distance = np.median(SPHERE.dist(state.belief.points, state.best))
     for seed in range(5):
+        a, b = method.propose(SPHERE, state, np.random.default_rng(seed))
+        assert SPHERE.dist(a, b) / 2 == pytest.approx(WIDTH * median_distance, rel=0.15)
+
+
+@pytest.mark.parametrize("shrunk", [1.0, 0.05])
+def test_later_questions_are_as_wide_as_the_median_distance_or_some_jnd(shrunk):
+    """Of a belief in a chart that is the prior, or as much narrower; no direction counts more."""
+    method, rng = gd.IdealPoint(jnd=0.5, prior_radius=1.0), np.random.default_rng(0)
+    state = method.start(FLAT, np.zeros(2), rng)
+    prior = state.belief.prior
+    belief = settle(FLAT, anywhere(FLAT, np.zeros(2), prior, rng), np.zeros(2), 0.5, rng)
+    for population in belief.populations:
+        population.particles[:, :2] *= shrunk
+    people, w = pooled(belief)
+    by_spread = WIDTH * radius_holding(0.5, np.linalg.norm(people.ideals, axis=1), w)
+    by_jnd = LEAST_WIDTH * math.sqrt(prior.least * prior.most)
+    assert (by_jnd > by_spread) == (shrunk < 1)
+    a, b = method.propose(FLAT, state._replace(belief=belief), rng)
+    assert FLAT.dist(a, b) / 2 == pytest.approx(max(by_spread, by_jnd), rel=0.15)
+
+
+def test_questions_are_wide_at_first_and_narrow_later(ask_and_answer):
+    """But LEAST_WIDTH JND wide at least, as far as the person is thought to see the direction."""
+    method, person = gd.IdealPoint(catch=0), draw_person(SPHERE, NORTH, np.random.default_rng(3))
+    state, asked = ask_and_answer(method, SPHERE, NORTH, person, 30)
+    h = half_widths(SPHERE, asked)
+    assert h[:3].min() > 20 * DEGREE
+    assert h[-5:].max() < h[:3].min() / 3
+    jnd = method.observers(SPHERE, state)[""].jnd
+    least = LEAST_WIDTH * jnd / 2  # the JND was thought to be less
+    assert least < h[-5:].min()
+    assert h[-5:].max() < 2 * MOST_STRETCH * LEAST_WIDTH * jnd
+
+
+def test_half_width_limits_all_questions(ask_and_answer):
+    person = draw_person(SPHERE, NORTH, np.random.default_rng(3))
+    method = gd.IdealPoint(half_width=0.2)
+    _, asked = ask_and_answer(method, SPHERE, NORTH, person, 14)
+    assert half_widths(SPHERE, asked).max() < 0.2 + 1e-9
+    assert half_widths(SPHERE, asked[:3]).min() > 0.2 - 1e-9
+
+
+def test_questions_are_no_wider_than_geodesics_are_shortest():
+    """On the simplex they turn back at the boundary: their middles are points of the cloud."""
+    manifold = gd.Simplex(3)
+    method, x0 = gd.IdealPoint(prior_radius=math.inf), np.array([0.01, 0.04, 0.95])
+    state = method.start(manifold, x0, np.random.default_rng(0))
+    for seed in range(12):
         a, b = method.propose(manifold, state, np.random.default_rng(seed))
         middle = manifold.exp(a, manifold.log(a, b) / 2)
-        assert manifold.dist(middle, state.best) < 0.05  # a mean and a median of particles
-        assert min(a.min(), b.min()) < 0.05  # nine tenths of the way
+        assert manifold.dist(middle, state.belief.points).min() < 1e-6
+        assert min(a.min(), b.min()) > 0
 
 
 def test_same_generator_same_questions_and_points_stay_on_the_manifold(ask_and_answer):
@@ -130,10 +187,11 @@ def test_who_answers_by_coin_counts_less():
     state = method.start(SPHERE, x0, rng)
     for rater in ["careful"] * 16 + ["coin"] * 30:
         a, b = method.propose(SPHERE, state, rng)
-        # Questions that the careful rater would find easy.
-        c = SPHERE.exp(a, 0.2 * SPHERE.log(a, b)) if rater == "coin" else b
-        answer = person.answer(a, c, 1) if rater == "careful" else int(rng.choice([-1, 1]))
-        state = method.update(SPHERE, state, a, c, answer, rng, left=1, rater=rater)
+        if rater == "coin":  # 30 degrees from what is best: the careful rater would find it easy
+            a = state.best
+            b = SPHERE.exp(a, 30 * DEGREE * SPHERE.unit_tangent(rng, a))
+        answer = person.answer(a, b, 1) if rater == "careful" else int(rng.choice([-1, 1]))
+        state = method.update(SPHERE, state, a, b, answer, rng, left=1, rater=rater)
     seen = method.observers(SPHERE, state)
     coin, careful = seen["coin"], seen["careful"]
     assert (coin.answers, careful.answers) == (30, 16)
@@ -168,32 +226,150 @@ def test_who_tells_less_far_away_is_found_out(ask_and_answer):
     assert np.mean(believed[:6]) > 2 * np.mean(believed[6:])
 
 
-def test_who_has_a_weber_fraction_is_asked_of_nearer_points():
-    """As far as the JND has grown to COARSER times the least; at least 8 posterior deviations."""
-    prior = gd.IdealPoint().start(SPHERE, np.eye(3)[0], np.random.default_rng(0)).belief.prior
-    none, some = np.zeros((2, 1, OTHERS))
-    some[0, -1] = 1.0
-    none, some = Traits.of(none, prior), Traits.of(some, prior)
-    assert suited_half_width(none, 0.01, widest=1.4) == 1.4
-    grown = (COARSER - 1) * DEGREE / WEBER_SCALE
-    assert suited_half_width(some, 0.01, widest=1.4) == pytest.approx(grown, rel=1e-4)
-    assert suited_half_width(some, 0.1, widest=1.4) == LEAST_WIDTH * 0.1
-    assert suited_half_width(some, 1.0, widest=1.4) == 1.4
+def test_a_chart_takes_over_once_the_cloud_is_narrow_or_has_many_answers(ask_and_answer):
+    """Someone who answers by coin leaves it wide."""
+    rng, method = np.random.default_rng(1), gd.IdealPoint(prior_radius=math.inf)
+    person = draw_person(SPHERE, NORTH, np.random.default_rng(2))
+    state, asked = ask_and_answer(method, SPHERE, NORTH, person, 12)
+    assert isinstance(state.belief, Belief)
+    assert sum(state.belief.raters.answers) == len(asked) == 12
+    state = method.start(SPHERE, NORTH, rng)
+    for k in range(SOON * SPHERE.dim + 1):
+        assert isinstance(state.belief, Cloud) or k > 6
+        a, b = method.propose(SPHERE, state, rng)
+        state = method.update(SPHERE, state, a, b, int(rng.choice([-1, 1])), rng)
+    assert isinstance(state.belief, Belief)
 
 
-def test_questions_are_as_wide_as_geodesics_bend():
-    """80 degrees where the curvature is 1, to second order; 3 radii of the prior at most."""
-    rng = np.random.default_rng(0)
-    for manifold, expected in (
-        (gd.Sphere(4), 80 * DEGREE),
-        (gd.Rotations(3), 135 * DEGREE),
-        (gd.Grassmann(4, 1), 67.5 * DEGREE),
-        (gd.Torus(2), gd.Torus(2).typical_dist * 3 / 4),
-        (gd.Hyperbolic(2), gd.Hyperbolic(2).typical_dist * 3 / 4),
-    ):
-        state = gd.IdealPoint().start(manifold, manifold.random_point(rng), rng)
-        assert state.widest == pytest.approx(expected, rel=0.03)
-    assert gd.IdealPoint(half_width=0.4).start(SPHERE, np.eye(3)[0], rng).widest == 0.4
+def test_where_distances_are_dear_there_is_no_cloud(ask_and_answer):
+    frames = gd.Stiefel(4, 2)
+    person = draw_person(frames, frames.origin(), np.random.default_rng(0), 0.5, jnd=0.03)
+    state, _ = ask_and_answer(gd.IdealPoint(), frames, frames.origin(), person, 3)
+    assert isinstance(state.belief, Belief)
+    assert len(state.belief.answers.answer) == 3
+    frames.check_point(state.best)
+
+
+@pytest.mark.parametrize("share", [0.0, 1 / 6])
+def test_easy_questions_are_asked_once_only_doubt_keeps_the_region_wide(ask_and_answer, share):
+    """Never with catch=0; and none while questions are open."""
+    method = gd.IdealPoint(catch=share)
+    person = draw_person(SPHERE, NORTH, np.random.default_rng(3))
+    state, asked = ask_and_answer(method, SPHERE, NORTH, person, 20)
+    unverified = state._replace(attention=Attention.none(), known=0.01, uncertainty=1.0)
+    easy = []
+    for pending in ((), [asked[0][:2]]):
+        rng = np.random.default_rng(0)
+        a, b = method.propose(SPHERE, unverified, rng, pending)
+        after = method.update(SPHERE, unverified, a, b, person.answer(a, b, 1), rng, left=1)
+        easy.append(after.attention.easy.sum())
+    assert easy == [int(share > 0), 0]
+
+
+def test_the_region_is_wide_until_the_rater_is_known_to_look(ask_and_answer):
+    """Easy questions do away with the doubt."""
+    found = []
+    for catch in (0.0, 0.5):
+        method = gd.IdealPoint(catch=catch)
+        person = draw_person(SPHERE, NORTH, np.random.default_rng(1), lapse=0.0)
+        state, _ = ask_and_answer(method, SPHERE, NORTH, person, 30)
+        assert state.uncertainty >= state.known
+        found.append((state.attention.doubt(), state.uncertainty / state.known))
+    (doubt, ratio), (checked, near) = found
+    assert checked < 0.05 < doubt
+    assert near < 1.5 < ratio
+
+
+def test_before_answers_the_region_is_that_of_the_prior():
+    """Or what a rater who does not look would leave of it."""
+    method = gd.IdealPoint(prior_radius=math.inf)
+    state = method.start(SPHERE, NORTH, np.random.default_rng(0))
+    # A cap of 80 % of the sphere: (1 - cos r)/2.
+    assert state.known == pytest.approx(math.acos(1 - 2 * SHARE), rel=0.1)
+    assert state.known <= state.uncertainty
+
+
+def test_noise_is_half_the_lapse_rate(ask_and_answer):
+    method, person = gd.IdealPoint(), draw_person(SPHERE, NORTH, np.random.default_rng(3))
+    state, _ = ask_and_answer(method, SPHERE, NORTH, person, 6)
+    assert state.noise == pytest.approx(method.observers(SPHERE, state)[""].lapse / 2, rel=1e-5)
+
+
+# -- whoever answers -------------------------------------------------------------------------------
+
+WHOEVER = {  # settings of a person, largest median regret after the answers, in JND
+    "asymmetric 20 %": (SPHERE, 20, {"kind": "asymmetric 20 %"}, 2.5),
+    "saturating at 15 JND": (SPHERE, 20, {"kind": "saturating at 15 JND"}, 2.0),
+    "two ideals": (SPHERE, 20, {"kind": "two ideals"}, 2.0),
+    "150 degrees off": (SPHERE, 20, {"distance": 150 * DEGREE}, 4.0),
+    "no x0": (SPHERE, 20, {"distance": 90 * DEGREE}, 2.5),
+    "no x0 on SO(3)": (gd.Rotations(3), 30, {"distance": 90 * DEGREE}, 3.0),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", WHOEVER)
+def test_whoever_answers(ask_and_answer, name):
+    """Seven people each: the median regret, and five at least inside the stated region."""
+    manifold, n, settings, most = WHOEVER[name]
+    regrets, inside = [], 0
+    for seed in range(7):
+        method, x0 = gd.IdealPoint(), manifold.origin()
+        if "no x0" in name:
+            method, x0 = method.without_start(manifold, np.random.default_rng(0))
+        person = draw_person(manifold, x0, np.random.default_rng(1000 + seed), **settings)
+        state, _ = ask_and_answer(method, manifold, x0, person, n, seed)
+        regrets.append(person.regret(state.best))
+        inside += person.error(state.best) <= state.uncertainty
+    assert np.median(regrets) < most
+    assert inside >= 5
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("habit", HABITS)
+def test_nobody_who_does_not_look_is_told_the_ideal(habit):
+    """Three each, 40 answers, with drawn sides: never less than 5 degrees; 1 would be "known"."""
+    method = gd.IdealPoint()
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        person = draw_person(SPHERE, NORTH, np.random.default_rng(1000 + seed), kind=habit)
+        state = method.start(SPHERE, NORTH, rng)
+        for _ in range(40):
+            a, b = method.propose(SPHERE, state, rng)
+            left = int(rng.choice([-1, 1]))
+            state = method.update(SPHERE, state, a, b, person.answer(a, b, left), rng, left=left)
+            assert state.uncertainty > 5 * DEGREE
+        verdict = state.attention.verdict(0)
+        assert verdict.doubt > 0.3
+        if habit != "coin flips":
+            assert verdict.kind == {"always left": "favours left"}.get(habit, "alternates sides")
+
+
+@pytest.mark.slow
+def test_who_changes_their_mind_is_found_again(ask_and_answer):
+    """The ideal jumps by 20 degrees after 12 answers; 25 more find it."""
+    errors = []
+    for seed in range(7):
+        method, rng = gd.IdealPoint(), np.random.default_rng(seed)
+        person = draw_person(SPHERE, NORTH, np.random.default_rng(1000 + seed))
+        state, _ = ask_and_answer(method, SPHERE, NORTH, person, 12, seed)
+        away = SPHERE.unit_tangent(rng, person.ideal)
+        person.ideal = SPHERE.exp(person.ideal, 20 * DEGREE * away)
+        assert person.error(state.best) > 10 * DEGREE
+        for _ in range(25):
+            a, b = method.propose(SPHERE, state, rng)
+            state = method.update(SPHERE, state, a, b, person.answer(a, b, 1), rng, left=1)
+        errors.append(person.error(state.best) / DEGREE)
+    assert np.median(errors) < 2
+    assert max(errors) < 6
+
+
+def test_without_x0_the_ideal_is_looked_for_everywhere():
+    """Opposite of where it starts."""
+    ideal = SPHERE.exp(SPHERE.origin(), 150 * DEGREE * np.array([0.0, 0.6, 0.8]))
+    oracle = gd.from_objective(lambda x: SPHERE.dist(x, ideal))
+    result = gd.minimize(oracle, SPHERE, method="ideal-point", budget=25, rng=0)
+    assert SPHERE.dist(result.x, ideal) < 5 * DEGREE
 
 
 def test_the_range_of_jnds_reaches_what_is_usual():
@@ -203,12 +379,6 @@ def test_the_range_of_jnds_reaches_what_is_usual():
         prior = state.belief.prior
         assert prior.least == pytest.approx(min(jnd, DEGREE) / 9)
         assert prior.most == pytest.approx(9 * DEGREE)
-
-
-def test_the_stated_share_grows_to_what_is_said():
-    assert stated_share(0, 2) == 0.56
-    assert stated_share(25, 2) == pytest.approx((0.56 + 0.8) / 2)
-    assert stated_share(50, 2) == stated_share(500, 2) == pytest.approx(0.8)
 
 
 def test_accuracy_is_what_the_squared_error_loses():
