@@ -101,7 +101,7 @@ class IdealPoint(PersonMethod):
 
         at first: the posterior is a cloud of points anywhere on the manifold
         once it is narrow: particles in a chart, some alike in all directions, some with a metric
-        candidates Exp_m(±h u) about the posterior mean m, with h = 2.5 deviations or 5 JND
+        candidates Exp_m(±h u) about the posterior mean m, with h = 1.3 median distances or 4 JND
         ask the one that tells most (first 15), then the one that shrinks the squared error most,
             and now and then an easy one, if it is in doubt whether the rater looks
         reweight; where few particles are left, resample and move them by Hamiltonian steps,
@@ -122,8 +122,9 @@ class IdealPoint(PersonMethod):
         As in `geoduel.methods.people.questions.PersonMethod`.
     jnd : float, optional
         Roughly the just-noticeable difference, a geodesic length. By default a forty-fifth of
-        `prior_radius`. Believed possible is anything from a ninth of it, or of the default if that
-        is less, to a fifth of `prior_radius`.
+        `prior_radius`, or of its default if that is less. Believed possible is anything from a
+        ninth of it, or of the default if that is less, to three times it. A fifth of the default of
+        `prior_radius`, or of what is given if that is less, is believed possible in any case.
     half_width : float, optional
         Largest h, a geodesic length. By default what the posterior suggests.
 
