@@ -20,7 +20,7 @@ from geoduel.methods.people.particles import (
     settle,
     weigh,
 )
-from geoduel.methods.people.perception import OTHERS, Perception, Prior
+from geoduel.methods.people.perception import OTHERS, Perception, Prior, Traits
 from geoduel.oracles import draw_person
 
 SPHERE, NORTH = gd.Sphere(3), np.eye(3)[0]
@@ -149,6 +149,22 @@ def test_judge_leaves_one_rater_as_they_are_and_finds_the_one_who_contradicts():
     usual, contrary = belief.offsets
     assert np.array_equal(usual, np.zeros(OTHERS))
     assert contrary[0] > 0.5 or contrary[1] > 0.5
+
+
+def test_who_does_not_look_is_taken_to_lapse_where_somebody_else_looks():
+    """Whoever answered last."""
+    belief = learned(12)
+    ((a, b, answer),) = questions(1)
+    for rater in ("ann", "bob"):
+        belief = hear(SPHERE, belief, a, b, answer, 1, rater)
+    usual = judge(belief, rng()).offsets
+    assert np.all(abs(usual[:, 1]) < 1)
+    assert np.array_equal(judge(belief, rng(), [0.9, 0.9, 0.8]).offsets, usual)
+    assert np.array_equal(judge(belief, rng(), [0.1, 0.0, 0.2]).offsets, usual)  # nobody looks
+    coin = judge(belief, rng(), [0.9, 0.1, 0.8]).offsets
+    lapses = Traits.of(np.zeros((1, OTHERS)), PRIOR, coin).lapse[0]
+    assert lapses[1] > 0.8
+    assert max(lapses[0], lapses[2]) < 0.1
 
 
 def population(logw, particles=None):

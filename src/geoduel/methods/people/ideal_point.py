@@ -204,6 +204,8 @@ class IdealPoint(PersonMethod):
         check_answer(answer, left)
         belief, rater = state.belief, rater or ""
         expected = _chances(manifold, belief, a[None], b[None])[:2, :, 0] @ belief.weights
+        _, r = belief.raters.hear(rater)
+        attention = state.attention.hear(r, float(expected[1] / expected.sum()), answer, left)
         if isinstance(belief, Cloud):
             belief = hear_early(manifold, belief, a, b, answer, left, rater, rng)
             centre = middle(manifold, belief)
@@ -214,14 +216,13 @@ class IdealPoint(PersonMethod):
                 belief = settle(manifold, belief, centre, size, rng)
         else:
             belief = hear(manifold, belief, a, b, answer, left, rater)
-            belief = judge(belief, rng)
+            looks = [attention.weights(i)["looks"] for i in range(len(belief.raters.names))]
+            belief = judge(belief, rng, looks)
             belief = weigh(belief)
             belief = resample(belief, rng)
             belief = move(belief, rng)
             belief = fold(belief)
             belief = recentre(manifold, belief)
-        r = belief.raters.names.index(rater)
-        attention = state.attention.hear(r, float(expected[1] / expected.sum()), answer, left)
         return self._concluded(manifold, state._replace(belief=belief, attention=attention))
 
     def observers(self, manifold: Manifold, state: IdealPointState) -> dict[str, Observer]:
