@@ -7,6 +7,7 @@ ARGS   ?=
 
 BIN   := $(VENV)/bin
 PEERS := $(VENV)-peers
+RIVALS := $(VENV)-rivals
 
 # Small matrices: one BLAS thread is the fastest.
 export OMP_NUM_THREADS ?= 1
@@ -14,7 +15,7 @@ export OPENBLAS_NUM_THREADS ?= 1
 export MKL_NUM_THREADS ?= 1
 export PIP_DISABLE_PIP_VERSION_CHECK ?= 1
 
-.PHONY: help run test slow lint format types docs peers bench tables clean
+.PHONY: help run test slow lint format types docs peers bench rivals tables clean
 .DEFAULT_GOAL := help
 
 help:  ## list the targets
@@ -50,11 +51,14 @@ peers: $(PEERS)/.has-test,bench  ## test the adapters with pymanopt, geomstats a
 bench: $(PEERS)/.has-test,bench  ## run every benchmark once, at reduced size
 	for script in benchmarks/[!_]*.py; do echo "== $$script"; $(PEERS)/bin/python $$script $(ARGS) || exit 1; done
 
+rivals: $(RIVALS)/.has-rivals  ## ask simulated people with other packages
+	$(RIVALS)/bin/python benchmarks/people_rivals.py $(ARGS)
+
 tables: $(VENV)/.has-test  ## write the tables of the docs from the results that benchmarks saved
 	$(BIN)/python benchmarks/_tables.py
 
 clean:  ## remove environments, caches and site/, but no results
-	rm -rf $(VENV) $(PEERS) build dist site .pytest_cache .ruff_cache
+	rm -rf $(VENV) $(PEERS) $(RIVALS) build dist site .pytest_cache .ruff_cache
 	find src tests benchmarks -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true
 
 # A stamp for each set of extras: nothing is installed twice until the requirements change.
@@ -66,10 +70,16 @@ $(PEERS)/.has-%: pyproject.toml constraints.txt constraints-peers.txt | $(PEERS)
 	$(PEERS)/bin/python -m pip install --quiet -c constraints-peers.txt -e '.[$*]'
 	@touch $@
 
+# AEPsych asks for NumPy 1 but runs on 2, which geoduel needs: pip says so and goes on.
+$(RIVALS)/.has-rivals: pyproject.toml constraints.txt | $(RIVALS)/.made
+	$(RIVALS)/bin/python -m pip install --quiet -c constraints.txt torch aepsych
+	$(RIVALS)/bin/python -m pip install --quiet -c constraints.txt -e '.[rivals]'
+	@touch $@
+
 %/.made:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "geoduel needs Python 3.11 or newer, found " + sys.version.split()[0] + "; name one with PYTHON=...")'
 	@echo "Setting up $* (the first time only)"
 	@$(PYTHON) -m venv $*
 	@touch $@
 
-.PRECIOUS: %/.made $(VENV)/.has-% $(PEERS)/.has-%
+.PRECIOUS: %/.made $(VENV)/.has-% $(PEERS)/.has-% $(RIVALS)/.has-rivals

@@ -14,9 +14,12 @@ import argparse
 import re
 import sys
 from collections.abc import Callable, Iterable
+from operator import itemgetter
 from pathlib import Path
+from statistics import median
 from typing import Any
 
+from _people import FAR, GRID, HABITUAL, UNSEEN, Cell
 from _results import read
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
@@ -219,6 +222,129 @@ def people() -> list[str]:
     return _people(cells, measured)
 
 
+SPACES = {
+    "SO(2)": "tilts",
+    "S^2": "S²",
+    "SO(3)": "SO(3)",
+    "Simplex(4)": "Simplex(4)",
+    "SPD(2)": "SPD(2)",
+    "S^5": "S⁵",
+    "R^4": "R⁴",
+}
+
+
+def _by_space(
+    part: str, cells: dict[str, Cell], shown: Callable[[dict[str, Any]], str]
+) -> list[str]:
+    """A table with a row for each kind of person and a column for each space."""
+    stored = read("people")
+    rows = {
+        (cell.kind, cell.space): stored[f"{part} {name}"]
+        for name, cell in cells.items()
+        if f"{part} {name}" in stored
+    }
+    if not rows:
+        return ["Not measured yet."]
+    spaces = [space for space in SPACES if any(space == s for _, s in rows)]
+    lines = [
+        [kind, *(shown(rows[kind, s]) if (kind, s) in rows else "–" for s in spaces)]
+        for kind in dict.fromkeys(kind for kind, _ in rows)
+    ]
+    heads = ("people", *(SPACES[space] for space in spaces))
+    return markdown(heads, lines) + about(rows.values(), "people", "seeds")
+
+
+def _reached(row: dict[str, Any]) -> str:
+    low, high = number(row["regret"], 2), number(row["90 %"], 2)
+    inside, also = percent(row["inside"]), percent(row["as good"])
+    return f"{low}, {high}, {inside}" + (f" ({also})" if also != inside else "")
+
+
+def kinds() -> list[str]:
+    cells = {name: cell for name, cell in GRID.items() if cell.kind not in UNSEEN}
+    return _by_space("grid", cells, _reached)
+
+
+def unseen() -> list[str]:
+    cells = {name: cell for name, cell in GRID.items() if cell.kind in UNSEEN}
+    return _by_space("grid", cells, _reached)
+
+
+def habits() -> list[str]:
+    def told(row: dict[str, Any]) -> str:
+        return ", ".join(percent(row["told"][n]) for n in ("20", "30", "40"))
+
+    return _by_space("habits", HABITUAL, told)
+
+
+def far() -> list[str]:
+    stored = read("people")
+    rows = {name: stored[f"far {name}"] for name in FAR if f"far {name}" in stored}
+    if not rows:
+        return ["Not measured yet."]
+    cells = []
+    for name, row in rows.items():
+        cell = FAR[name]
+        label = SPACES[cell.space] + (f", {cell.off:g}° off" if cell.start else ", no `x0`")
+        mean, low, high = map(percent, row["region"])
+        cells.append([label, row["half"], row["80 %"], f"{mean} ({low} to {high})"])
+    heads = ("ideal", "half of the people in", "80 % in", "80 % region: mean (range)")
+    return markdown(heads, cells) + about(rows.values(), "people", "seeds")
+
+
+RIVALS = {
+    "scipy": "SciPy",
+    "questplus": "QUEST+",
+    "choix": "choix",
+    "optuna": "Optuna",
+    "eubo": "BoTorch",
+    "aepsych": "AEPsych",
+}
+FELT = 0.1  # JND: whoever is nearer by less is not ahead
+
+
+def rivals() -> list[str]:
+    own, others = read("people"), read("people_rivals")
+    shown: dict[tuple[str, str], dict[str, float]] = {}  # by kind and space: how far behind
+    lines, used = [], []
+    for rival, label in RIVALS.items():
+        people, ahead, cells = set(), [], 0
+        for name, cell in GRID.items():
+            mine, row = own.get(f"grid {name}"), others.get(f"{rival} {name}")
+            if mine is None or row is None or mine["seeds"][0] != row["seeds"][0]:
+                continue
+            used += [mine, row]
+            cells += 1
+            n = min(mine["people"], row["people"])  # the same people
+            people.add(n)
+            a, b = (median(r["each"][:n]) for r in (mine, row))
+            text = f"{number(a, 2)}; {label} {number(b, 2)}"
+            if b < a - FELT:
+                ahead.append(f"{SPACES[cell.space]}, {cell.kind}")
+                text = f"**{text}**"
+            shown.setdefault((cell.kind, cell.space), {})[text] = b - a
+        if cells:
+            which = ", ".join(map(str, sorted(people)))
+            lines.append([label, str(cells), which, "; ".join(ahead) or "none"])
+    if not used:
+        return ["Not measured yet."]
+    spaces = [space for space in SPACES if any(space == s for _, s in shown)]
+    rows = [
+        [
+            kind,
+            *(min(shown.get((kind, s), {"–": 0.0}).items(), key=itemgetter(1))[0] for s in spaces),
+        ]
+        for kind in dict.fromkeys(cell.kind for cell in GRID.values())
+        if any(kind == k for k, _ in shown)
+    ]
+    return [
+        *markdown(("people", *(SPACES[s] for s in spaces)), rows),
+        "",
+        *markdown(("other", "cells", "people a cell", "ahead in"), lines),
+        *about(used),
+    ]
+
+
 def attack() -> list[str]:
     rows = read("attack")
     marks = max((row["marks"] for row in rows.values()), key=len)
@@ -259,6 +385,11 @@ TABLES: dict[str, Callable[[], list[str]]] = {
     "duels-noise": duels_noise,
     "people": people,
     "tilts": tilts,
+    "kinds": kinds,
+    "unseen": unseen,
+    "far": far,
+    "habits": habits,
+    "rivals": rivals,
     "attack": attack,
     "studies": studies,
 }

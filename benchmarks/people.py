@@ -1,21 +1,35 @@
 """How many answers people need: the methods for human budgets, on simulated people.
 
-    python benchmarks/people.py [--full] [--save] [--people 100] [--cells NAME ...] [--elsewhere]
-                                [--first-seed 79000] [--processes 2]
+    python benchmarks/people.py [--full] [--save] [--parts table grid far habits] [--people 40]
+                                [--spaces NAME ...] [--kinds NAME ...] [--cells NAME ...]
+                                [--first-seed 80000] [--processes 1]
 
-Without arguments: three cells of ten people.
+Without arguments: a few cells of a few people.
 
-A cell is a manifold and a kind of person; see `geoduel.oracles.people` for what people are like.
-All have a just-noticeable difference (JND) of one degree and 2 % lapses unless the cell says
-otherwise, and their ideal lies in a random direction from the start, 20 degrees away unless it says
-so (tilts: up to an eighth of a degree more or less, so that no ideal lies on a cell of a grid). On
-manifolds other than spheres and rotations (`--elsewhere`) a "degree" is the ninetieth part of their
-typical distance, as it is on a sphere.
+A cell is a space and a kind of person; see `geoduel.oracles.people` for what people are like, and
+`_people.py` for the cells. All have a just-noticeable difference (JND) of one degree and 2 % lapses
+unless their kind says otherwise, and their ideal lies in a random direction from the start, 20
+degrees away unless the cell says so. Tilts have but two directions: in the table they are up to an
+eighth of a degree nearer or farther, so that no ideal lies on a cell of a grid; elsewhere up to 5
+degrees, so that a method whose first questions are always alike has neither good nor bad luck. On
+manifolds other than spheres and rotations a "degree" is the ninetieth part of their typical
+distance, as it is on a sphere.
 
-Printed per cell: the share of people within 1 degree, or the median error, after so many answers;
-how many answers until it stays below; how often the stated 80 % region held the ideal; the time of
-an answer (CPU, ask and tell). Seeds below 5000 were used for tuning, later ones for the tables in
-docs/people.md.
+The parts:
+
+- `table`: people who fit the model, more or less. Printed per cell: the share of people within 1
+  degree, or the median error, after so many answers; how many answers until it stays below; how
+  often the stated 80 % region held the ideal; the time of an answer (CPU, ask and tell).
+- `grid`: every kind on every space, and kinds that are not in the package ("unseen"). Printed
+  after the last answer: the median regret (the person's own loss of the recommended point, in their
+  JND), the 90th percentile over it, the share of people whose ideal is inside the stated region
+  (and that of people with a point inside that is as good as their ideal), the median error, the
+  mean stated radius and the time of an answer.
+- `far`: ideals far from the start, and no start: from which answer on the median regret is at most
+  1 JND, and from which on that of 80 % of the people.
+- `habits`: people who do not look: the share ever told "known to 1 degree", beside people who look.
+
+Seeds below 5000 were used for tuning, later ones for the tables in docs/people.md.
 """
 
 from __future__ import annotations
@@ -26,7 +40,7 @@ import math
 import multiprocessing
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any
 
 from _results import Results
@@ -35,40 +49,15 @@ from _timing import describe_machine
 
 import numpy as np
 
+from _people import FAR, GRID, HABITUAL, START, UNSEEN, Cell, degree, missed, person_of
+
 import geoduel as gd
 from geoduel.methods.people.questions import QuestionMethod
-from geoduel.oracles.people import DEGREE
+from geoduel.oracles.people import DEGREE, HABITS, KINDS
 from geoduel.oracles import draw_crowd
-from geoduel.oracles import draw_person
 
-START = {
-    "SO(2)": (gd.Rotations(2), np.eye(2)),
-    "S^2": (gd.Sphere(3), np.eye(3)[0]),
-    "SO(3)": (gd.Rotations(3), np.eye(3)),
-    "S^5": (gd.Sphere(6), np.eye(6)[0]),
-    "S^9": (gd.Sphere(10), np.eye(10)[0]),
-    "SPD(2)": (gd.SPD(2), np.eye(2)),
-    "H^2": (gd.Hyperbolic(2), gd.Hyperbolic(2).random_point(np.random.default_rng(0))),
-    "Simplex(4)": (gd.Simplex(4), np.full(4, 0.25)),
-    "Gr(4, 1)": (gd.Grassmann(4, 1), np.eye(4)[:, :1]),
-    "S^2 x S^2": (gd.Power(gd.Sphere(3), 2), np.eye(3)[[0, 0]]),
-}
 ELSEWHERE = ("SPD(2)", "H^2", "Simplex(4)", "Gr(4, 1)", "S^2 x S^2")
 HARD: dict[str, Any] = {"lapse": 0.05, "bias": 0.1, "tie": 0.5, "fatigue": 0.01}
-
-
-@dataclass(frozen=True)
-class Cell:
-    """One kind of experiment."""
-
-    space: str
-    answers: int
-    must: str
-    person: dict[str, Any] = field(default_factory=dict)
-    options: dict[str, Any] = field(default_factory=dict)  # of the method
-    raters: int = 1
-    method: str = ""  # by default the one for people
-
 
 CELLS = {
     "tilt-9": Cell("SO(2)", 16, "80 % in 7, 95 % in 10", {"distance": 9 * DEGREE}),
@@ -106,13 +95,9 @@ CELLS = {
     "S^9": Cell("S^9", 300, ""),
     "S^9-auto": Cell("S^9", 300, "", method="auto"),
 }
-QUICK = ("tilt-20", "S^2", "SO(3)")
 CELLS |= {space: Cell(space, 40, "") for space in ELSEWHERE}
-
-
-def degree(manifold: gd.Manifold) -> float:
-    """The unit of length: a degree, on spheres."""
-    return manifold.typical_dist / 90
+CELLS["S^5-long"] = Cell("S^5", 200, "<= 100 ms an answer")
+CELLS = {name: replace(cell, wobble=1 / 8) for name, cell in CELLS.items()}  # off a grid's cells
 
 
 def for_people(cell: Cell) -> Any:
@@ -121,19 +106,22 @@ def for_people(cell: Cell) -> Any:
     return replace(method, **cell.options)
 
 
-def questions(cell: Cell, seed: int) -> Iterator[tuple[float, float, float]]:
-    """Error and stated radius, degrees, and CPU seconds after each answer of one person."""
+def questions(cell: Cell, seed: int) -> Iterator[tuple[float, ...]]:
+    """What is measured after each answer of one person.
+
+    Error and stated radius, degrees, CPU seconds, regret, and the distance to a point that is as
+    good as the ideal, degrees.
+    """
     manifold, x0 = START[cell.space]
     unit = degree(manifold)
     rng = np.random.default_rng(seed)
     if cell.raters > 1:
         people = draw_crowd(manifold, x0, rng, n=cell.raters, **cell.person)
     else:
-        settings = {"distance": 20 * unit, "jnd": unit, **cell.person}
-        if manifold.dim == 1:  # off the cells of a grid
-            settings["distance"] += rng.uniform(-1, 1) * DEGREE / 8
-        people = [draw_person(manifold, x0, rng, **settings)]
+        people = [person_of(cell, rng)]
     method = for_people(cell)
+    if not cell.start:
+        method, x0 = method.without_start(manifold, rng)
     state = method.start(manifold, x0, rng)
 
     # Raters answer after random delays. Who is free gets a new question, but no more are open than
@@ -152,7 +140,9 @@ def questions(cell: Cell, seed: int) -> Iterator[tuple[float, float, float]]:
             began = time.process_time()
             state = method.update(manifold, state, a, b, answer, rng, left=left, rater=f"rater {r}")
             spent += time.process_time() - began
-            yield people[0].error(state.best) / unit, state.uncertainty / unit, spent
+            best, person = state.best, people[0]
+            lengths = person.error(best) / unit, state.uncertainty / unit
+            yield *lengths, spent, person.regret(best), missed(cell, person, best) / unit
             for q in waiting:
                 heapq.heappush(queue, (now, q))
             waiting = []
@@ -165,17 +155,18 @@ def questions(cell: Cell, seed: int) -> Iterator[tuple[float, float, float]]:
         heapq.heappush(queue, (now + rng.exponential(), r))
 
 
-def duels(cell: Cell, seed: int) -> Iterator[tuple[float, float, float]]:
+def duels(cell: Cell, seed: int) -> Iterator[tuple[float, ...]]:
     """The same for a method that asks in blocks."""
     manifold, x0 = START[cell.space]
     rng = np.random.default_rng(seed)
-    person = draw_person(manifold, x0, rng, **cell.person)
+    person = person_of(cell, rng)
     method = cell.method or for_people(cell)
-    found: list[tuple[float, float, float]] = []
+    found: list[tuple[float, ...]] = []
 
     def note(progress: gd.Progress) -> None:
         unknown = getattr(progress.state, "uncertainty", None)
-        row = person.error(progress.x) / DEGREE, (unknown or math.inf) / DEGREE, math.nan
+        stated, error = (unknown or math.inf) / DEGREE, person.error(progress.x) / DEGREE
+        row = error, stated, math.nan, person.regret(progress.x), error
         found.extend([row] * (progress.duels - len(found)))
 
     gd.minimize(
@@ -184,11 +175,11 @@ def duels(cell: Cell, seed: int) -> Iterator[tuple[float, float, float]]:
     yield from found
 
 
-def measure(task: tuple[str, int]) -> np.ndarray:
-    """Rows of `questions` for one person, shape (answers, 3)."""
-    cell = CELLS[task[0]]
+def measure(task: tuple[Cell, int]) -> np.ndarray:
+    """Rows of `questions` for one person, shape (answers, 5)."""
+    cell, seed = task
     asks = isinstance(for_people(cell), QuestionMethod) and not cell.method
-    rows = (questions if asks else duels)(cell, task[1])
+    rows = (questions if asks else duels)(cell, seed)
     return np.array([row for row, _ in zip(rows, range(cell.answers), strict=False)])
 
 
@@ -199,10 +190,9 @@ def first(good: np.ndarray) -> str:
     return str(n) if n <= len(good) else f">{len(good)}"
 
 
-def report(name: str, rows: np.ndarray) -> dict[str, Any]:
-    """Print one line for a cell, ``rows`` of shape (people, answers, 3); return what it says."""
-    cell = CELLS[name]
-    error, stated, spent = np.moveaxis(rows, -1, 0)
+def report(name: str, cell: Cell, rows: np.ndarray) -> dict[str, Any]:
+    """Print one line for a cell, ``rows`` of shape (people, answers, 5); return what it says."""
+    error, stated, spent, _, _ = np.moveaxis(rows, -1, 0)
     n = error.shape[1]
     covered = np.mean(error <= stated, axis=0)
     if cell.space == "SO(2)":
@@ -230,23 +220,114 @@ def report(name: str, rows: np.ndarray) -> dict[str, Any]:
     return {**told, "must": cell.must, "region": region, "ms": 1e3 * np.quantile(spent, 0.95)}
 
 
+def report_kind(name: str, cell: Cell, rows: np.ndarray) -> dict[str, Any]:
+    """The same for a cell of the grid: what was reached after the last answer."""
+    error, stated, spent, regret, off = np.moveaxis(rows, -1, 0)
+    median, high = np.quantile(regret[:, -1], [0.5, 0.9])
+    told = {
+        "regret": median,
+        "90 %": high,
+        "each": regret[:, -1],  # beside that of rivals, person by person
+        "inside": np.mean(error[:, -1] <= stated[:, -1]),
+        "as good": np.mean(off[:, -1] <= stated[:, -1]),  # a point as good as the ideal
+        "error": np.median(error[:, -1]),
+        "stated": np.mean(stated[:, -1]),
+        "ms": 1e3 * np.quantile(spent, 0.95),
+    }
+    times = high / median if median > 0.05 else math.nan
+    print(
+        f"{name:52} {len(rows):4} people | median {median:5.2f} JND, 90 % below {high:6.2f}"
+        f" ({times:4.1f} x) | inside {told['inside']:.2f} (as good {told['as good']:.2f})"
+        f" | {told['error']:5.2f} degrees, stated {told['stated']:5.2f} | {told['ms']:3.0f} ms",
+        flush=True,
+    )
+    return told | {"answers": cell.answers}
+
+
+def report_far(name: str, cell: Cell, rows: np.ndarray) -> dict[str, Any]:
+    """The same for ideals that may be far: after how many answers they are found."""
+    error, stated, _, regret, _ = np.moveaxis(rows, -1, 0)
+    covered = np.mean(error <= stated, axis=0)[4:]
+    told = {
+        "half": first(np.median(regret, axis=0) <= 1),
+        "80 %": first(np.mean(regret <= 1, axis=0) >= 0.8),
+        "inside": np.mean(error[:, -1] <= stated[:, -1]),
+        "region": [covered.mean(), covered.min(), covered.max()],
+    }
+    print(
+        f"{name:52} {len(rows):4} people | at most 1 JND: half in {told['half']},"
+        f" 80 % in {told['80 %']} | inside {told['inside']:.2f}, from the 5th answer on"
+        f" {told['region'][0]:.2f} ({told['region'][1]:.2f} to {told['region'][2]:.2f})",
+        flush=True,
+    )
+    return told
+
+
+def report_habit(name: str, cell: Cell, rows: np.ndarray) -> dict[str, Any]:
+    """The same for people who may not look: how many are ever told "known to 1 degree"."""
+    stated = rows[..., 1]
+    told = {n: np.mean((stated[:, :n] <= 1).any(axis=1)) for n in (10, 20, 30, 40)}
+    course = ", ".join(f"{n}: {share:.2f}" for n, share in told.items())
+    wide = np.median(stated[:, -1])
+    print(
+        f"{name:52} {len(rows):4} people | told within {course} | stated at last {wide:.1f}",
+        flush=True,
+    )
+    return {"told": told, "stated": wide}
+
+
+PARTS: dict[str, tuple[dict[str, Cell], Any]] = {
+    "table": (CELLS, report),
+    "grid": (GRID, report_kind),
+    "far": (FAR, report_far),
+    "habits": (HABITUAL, report_habit),
+}
+# People a cell in full: ten to fifteen seconds of one processor a cell.
+PEOPLE = {"SO(2)": 100, "S^2": 40, "SO(3)": 20}
+QUICK = {
+    "table": ("tilt-20", "S^2", "SO(3)"),
+    "grid": ("SO(2): asymmetric 20 %", "S^2: saturating at 15 JND", "S^2: steps of 2 JND"),
+    "far": ("SO(2): 90 off", "S^2: no x0"),
+    "habits": ("SO(2): coin flips", "SO(2): fits the model"),
+}
+
+
 def main() -> None:
     parser = results_parser(__doc__)
-    parser.add_argument("--people", type=int, help="people a cell; by default 10, in full 100")
-    parser.add_argument("--cells", nargs="+", choices=tuple(CELLS))
-    parser.add_argument("--elsewhere", action="store_true", help="only the other manifolds")
-    parser.add_argument("--first-seed", type=int, default=79_000)
-    parser.add_argument("--processes", type=int, default=2)
+    parser.add_argument("--parts", nargs="+", choices=tuple(PARTS), default=tuple(PARTS))
+    parser.add_argument("--people", type=int, help="people a cell")
+    parser.add_argument("--cells", nargs="+", help="only these, whatever their part")
+    parser.add_argument("--spaces", nargs="+", choices=tuple(START))
+    parser.add_argument("--kinds", nargs="+", choices=(*KINDS, *UNSEEN, *HABITS))
+    parser.add_argument("--elsewhere", action="store_true", help="the other manifolds' table")
+    parser.add_argument("--first-seed", type=int, default=80_000)
+    parser.add_argument("--processes", type=int, default=1)
     options = parser.parse_args()
     print(describe_machine())
-    people = options.people or (100 if options.full else 10)
-    seeds = range(options.first_seed, options.first_seed + people)
-    results = Results(__file__, options.save, people=people, seeds=[seeds[0], seeds[-1]])
-    usual = CELLS if options.full else QUICK
+    chosen = options.cells or (ELSEWHERE if options.elsewhere else None)
+    known = {name for cells, _ in PARTS.values() for name in cells}
+    if unknown := set(chosen or ()) - known:
+        parser.error(f"no cells {sorted(unknown)}; known: {', '.join(sorted(known))}")
+    everything = options.full or options.spaces or options.kinds
     with multiprocessing.get_context("spawn").Pool(options.processes) as pool:
-        for name in options.cells or (ELSEWHERE if options.elsewhere else usual):
-            rows = np.array(pool.map(measure, [(name, s) for s in seeds], chunksize=5))
-            results.add(name, **report(name, rows))
+        for part in options.parts:
+            cells, told = PARTS[part]
+            usual = set(cells) - {*ELSEWHERE, "S^5-long"} if everything else QUICK[part]
+            names = chosen or usual
+            for name, cell in cells.items():
+                wanted = (options.spaces or START, options.kinds or (cell.kind,))
+                if name not in names or cell.space not in wanted[0] or cell.kind not in wanted[1]:
+                    continue
+                many = {"table": 100, "habits": 40}.get(part, PEOPLE.get(cell.space, 10))
+                people = options.people or (many if options.full else 5)
+                seeds = range(options.first_seed, options.first_seed + people)
+                results = Results(
+                    __file__, options.save, people=people, seeds=[seeds[0], seeds[-1]]
+                )
+                tasks = [(cell, seed) for seed in seeds]
+                rows = np.array(pool.map(measure, tasks, chunksize=2))
+                key = name if part == "table" else f"{part} {name}"
+                results.add(key, **told(name, cell, rows))
 
 
 if __name__ == "__main__":

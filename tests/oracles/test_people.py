@@ -1,14 +1,16 @@
 """Simulated people: frequencies against the formulas, within four standard errors."""
 
+from itertools import pairwise
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from scipy import stats
 
 import geoduel as gd
 from geoduel.errors import ArgumentError, NotOnManifoldError
 from geoduel.oracles import Person, draw_crowd, draw_person
-from geoduel.oracles.people import DEGREE
+from geoduel.oracles.people import DEGREE, HABITS, KINDS
 
 PLANE = gd.Rotations(2)
 N = 2000
@@ -22,6 +24,11 @@ def share(said, n=N, left=2.0, right=3.0, **settings):
     """How often a person with ideal 0 says so of two tilts, degrees."""
     settings = {"lapse": 0.0, **settings}
     person = Person(PLANE, degrees(0.0), 0, **settings)
+    return np.mean([person.compare(degrees(left), degrees(right)) == said for _ in range(n)])
+
+
+def found(said, person, left, right, n=N):
+    """How often an existing person says so of two tilts, degrees."""
     return np.mean([person.compare(degrees(left), degrees(right)) == said for _ in range(n)])
 
 
@@ -73,6 +80,186 @@ def test_sensitivities_run_from_one_to_the_least():
     assert person.error(x) == pytest.approx(0.1)
 
 
+@pytest.mark.parametrize("noise", ["logistic", "normal", "cauchy"])
+def test_all_noise_tells_one_jnd_three_times_out_of_four(noise):
+    assert share("left", noise=noise) == near(0.75)
+    assert share("left", left=3.0, right=3.0, noise=noise) == near(0.5)
+
+
+@pytest.mark.parametrize(
+    ("noise", "p"),
+    [
+        ("logistic", 1 / (1 + 3.0**-4)),
+        ("normal", stats.norm.cdf(4 * stats.norm.ppf(0.75))),
+        ("cauchy", 0.5 + np.arctan(4.0) / np.pi),
+    ],
+)
+def test_tails_of_the_noise(noise, p):
+    """Four JND are told right with the probabilities of these laws: 0.988, 0.997, 0.922."""
+    assert share("left", left=2.0, right=6.0, noise=noise) == near(p)
+
+
+def test_alternating_people_do_not_look():
+    never = Person(PLANE, degrees(0), 0, alternate=1.0, lapse=0.0)
+    said = [never.compare(degrees(40), degrees(0)) for _ in range(6)]
+    assert said == ["left", "right"] * 3
+    some = Person(PLANE, degrees(0), 0, alternate=0.4, lapse=0.0)
+    said = [some.compare(degrees(40), degrees(0)) for _ in range(N)]
+    # Only an alternation says "left": s = alternate (1 - s), a Markov chain of two states.
+    s = 0.4 / 1.4
+    more = np.sqrt((1 - 0.4) / (1 + 0.4))  # neighbours have correlation -alternate
+    assert np.mean(np.array(said) == "left") == pytest.approx(
+        s, abs=4 * more * np.sqrt(s * (1 - s) / N)
+    )
+
+
+def test_always_left_says_nothing_else():
+    lazy = draw_person(PLANE, np.eye(2), np.random.default_rng(0), kind="always left")
+    assert found("left", lazy, 40, 0) == 1
+
+
+def test_asymmetry_counts_with_the_direction():
+    """The length times 1 + α·v/|v|: over opposite directions it averages out."""
+    sphere, ideal = gd.Sphere(4), np.eye(4)[0]
+    rng = np.random.default_rng(0)
+    a = np.array([0.1, -0.05, 0.15])
+    person = Person(sphere, ideal, 0, asymmetry=a)
+    for c in rng.standard_normal((20, 3)):
+        c /= 4 * np.linalg.norm(c)
+        there, back = (
+            person.loss(sphere.exp(ideal, sphere.from_coords(ideal, v))) for v in (c, -c)
+        )
+        assert (there + back) / 2 == pytest.approx(1 / 4)
+        assert (there - back) / 2 == pytest.approx(a @ c)
+
+
+def test_a_plateau_is_flat_and_ends_in_the_distance():
+    person = Person(PLANE, degrees(0), 0, plateau=5 * DEGREE, lapse=0.0)
+    assert person.loss(degrees(4.9)) == person.loss(degrees(-3)) == 0
+    assert person.loss(degrees(25)) == pytest.approx(20 * DEGREE)
+    assert found("left", person, 1, 4) == near(0.5)
+
+
+def test_saturation_tends_to_its_limit():
+    """s (1 - exp(-l/s)): l for small l, s for large ones, and always below l."""
+    person = Person(gd.Euclidean(1), np.zeros(1), 0, saturation=2.0)
+    assert person.loss(np.array([1e-4])) == pytest.approx(1e-4, rel=1e-4)
+    assert person.loss(np.array([100.0])) == pytest.approx(2.0)
+    assert person.loss(np.array([2.0])) == pytest.approx(2 * (1 - np.exp(-1)))
+    free = Person(gd.Euclidean(1), np.zeros(1), 0)
+    assert all(person.loss(x) < free.loss(x) for x in np.linspace(0.1, 5, 20)[:, None])
+
+
+@pytest.mark.parametrize("power", [0.5, 2.0, 3.0])
+def test_power_and_distance_agree_at_twenty_jnd(power):
+    """Also in JND, whatever the JND."""
+    for jnd in (DEGREE, 2 * DEGREE):
+        person = Person(PLANE, degrees(0), 0, power=power, jnd=jnd)
+        twenty = PLANE.from_angle(20 * jnd)
+        assert person.regret(twenty) == pytest.approx(20)
+        assert person.regret(PLANE.from_angle(5 * jnd)) == pytest.approx(20 * 0.25**power)
+
+
+def test_drift_moves_the_ideal_by_its_length_an_answer():
+    sphere, ideal = gd.Sphere(3), np.eye(3)[0]
+    person = Person(sphere, ideal, 0, drift=np.array([0.03, 0.04]))
+    path = [person.ideal]
+    for _ in range(10):
+        person.compare(ideal, -ideal)
+        path.append(person.ideal)
+    assert np.allclose([sphere.dist(a, b) for a, b in pairwise(path)], 0.05)
+    line = Person(gd.Euclidean(2), np.zeros(2), 0, drift=np.array([0.03, 0.04]))
+    for _ in range(10):
+        line.compare(np.zeros(2), np.ones(2))
+    assert np.allclose(line.ideal, [0.3, 0.4])
+
+
+def test_of_two_ideals_the_nearer_one_counts():
+    person = Person(PLANE, degrees(0), 0, other=degrees(50))
+    assert person.loss(degrees(20)) == pytest.approx(20 * DEGREE)
+    assert person.loss(degrees(40)) == pytest.approx(10 * DEGREE)
+    assert person.error(degrees(49)) == pytest.approx(1 * DEGREE)
+    assert person.regret(degrees(0)) == person.regret(degrees(50)) == 0
+
+
+def test_regret_is_the_loss_in_jnd():
+    person = Person(PLANE, degrees(3), 0, jnd=2 * DEGREE)
+    assert person.regret(degrees(11)) == pytest.approx(4)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("space", ["sphere", "simplex"])
+def test_kinds_lose_nothing_at_their_ideals(kind, space):
+    manifold, x0 = {
+        "sphere": (gd.Sphere(3), np.eye(3)[0]),
+        "simplex": (gd.Simplex(4), np.full(4, 0.25)),
+    }[space]
+    person = draw_person(manifold, x0, np.random.default_rng(1), kind=kind, distance=0.3)
+    ideals = [person.ideal] if person.other is None else [person.ideal, person.other]
+    for ideal in ideals:  # exactly, but for rounding in a root
+        assert person.regret(ideal) == pytest.approx(0, abs=1e-4)
+    assert person.error(x0) <= 0.3 + 1e-9
+    assert person.regret(x0) > 0
+    assert person.answers == 0
+
+
+def test_kinds_state_lengths_in_jnd():
+    sphere, x0 = gd.Sphere(3), np.eye(3)[0]
+
+    def drawn(kind):
+        return draw_person(sphere, x0, np.random.default_rng(0), kind=kind, jnd=0.01)
+
+    assert drawn("saturating at 15 JND").saturation == pytest.approx(0.15)
+    assert drawn("plateau of 2 JND").plateau == pytest.approx(0.02)
+    assert np.linalg.norm(drawn("drifting").drift) == pytest.approx(0.001)
+    assert drawn("JND three times that assumed").jnd == pytest.approx(0.03)
+    assert np.linalg.norm(drawn("asymmetric 20 %").asymmetry) == pytest.approx(0.2)
+    two = drawn("two ideals")
+    assert sphere.dist(two.ideal, two.other) == pytest.approx(0.5)
+
+
+def test_a_kind_is_beside_other_settings():
+    sphere, x0 = gd.Sphere(3), np.eye(3)[0]
+    plain = draw_person(sphere, x0, np.random.default_rng(0), lapse=0.1, distance=0.4)
+    kind = draw_person(sphere, x0, np.random.default_rng(0), 0.4, kind="drifting", lapse=0.1)
+    assert np.array_equal(plain.ideal, kind.ideal)  # the same seed, the same ideal
+    assert kind.lapse == plain.lapse == 0.1
+    assert plain.drift is None
+
+
+def test_blind_people_see_all_directions_but_one():
+    sphere, x0 = gd.Sphere(4), np.eye(4)[0]
+    rng = np.random.default_rng(0)
+    person = draw_person(sphere, x0, rng, kind="blind to a direction")
+    assert np.linalg.svd(person.sensitivity)[1] == pytest.approx([1, 1, 0])
+    unseen = np.linalg.svd(person.sensitivity)[2][-1]
+    x = sphere.exp(person.ideal, sphere.from_coords(person.ideal, 0.3 * unseen))
+    assert person.loss(x) == pytest.approx(0, abs=1e-12)
+    assert person.error(x) == pytest.approx(0.3)
+
+
+@pytest.mark.parametrize("habit", HABITS)
+def test_habits_do_not_depend_on_what_is_shown(habit):
+    """Half of the answers are right, of questions with sides by a coin."""
+    person = draw_person(PLANE, np.eye(2), np.random.default_rng(0), kind=habit)
+    sides = np.random.default_rng(1)
+    right = [
+        person.answer(person.ideal, degrees(90), int(sides.choice([-1, 1]))) == -1 for _ in range(N)
+    ]
+    assert np.mean(right) == near(0.5)
+
+
+def test_unknown_kinds_are_named():
+    with pytest.raises(ArgumentError, match="kind"):
+        draw_person(PLANE, np.eye(2), np.random.default_rng(0), kind="kind")
+
+
+@pytest.mark.parametrize("name", ["asymmetry", "drift", "apart", "spread"])
+def test_negative_lengths_are_refused(name):
+    with pytest.raises(ArgumentError, match=name):
+        draw_person(PLANE, np.eye(2), np.random.default_rng(0), **{name: -0.1})
+
+
 def test_the_seed_makes_the_person():
     said = [
         [p.compare(degrees(1), degrees(2)) for _ in range(30)]
@@ -118,6 +305,16 @@ def test_a_person_levels_a_study():
         ({"tie": -1.0}, "tie"),
         ({"power": 0.0}, "power"),
         ({"sensitivity": np.eye(2)}, "sensitivity"),
+        ({"asymmetry": np.ones(2)}, "asymmetry"),
+        ({"drift": 0.1}, "drift"),
+        ({"alternate": 1.1}, "alternate"),
+        ({"noise": "uniform"}, "noise"),
+        ({"plateau": -1.0}, "plateau"),
+        ({"saturation": 0.0}, "saturation"),
+        ({"saturation": np.nan}, "saturation"),
+        ({"weber": -0.1}, "weber"),
+        ({"fatigue": -0.1}, "fatigue"),
+        ({"bias": np.inf}, "bias"),
     ],
 )
 def test_bad_settings_are_named(settings, word):
@@ -125,6 +322,8 @@ def test_bad_settings_are_named(settings, word):
         Person(PLANE, degrees(0), 0, **settings)
 
 
-def test_the_ideal_lies_on_the_manifold():
+def test_the_ideals_lie_on_the_manifold():
     with pytest.raises(NotOnManifoldError, match="ideal"):
         Person(PLANE, 2 * np.eye(2))
+    with pytest.raises(NotOnManifoldError, match="other"):
+        Person(PLANE, np.eye(2), other=2 * np.eye(2))

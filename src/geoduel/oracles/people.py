@@ -296,6 +296,15 @@ def draw_person(
     >>> person = draw_person(sphere, np.eye(3)[0], np.random.default_rng(0), distance=0.5)
     >>> round(person.error(np.eye(3)[0]), 9)
     0.5
+
+    Kinds have names; `regret` counts in their JND, whatever the kind:
+
+    >>> rng = np.random.default_rng(0)
+    >>> person = draw_person(sphere, np.eye(3)[0], rng, kind="saturating at 15 JND", jnd=0.01)
+    >>> round(person.saturation, 9), person.regret(person.ideal), person.regret(-person.ideal) < 15
+    (0.15, 0.0, True)
+    >>> sorted(HABITS)
+    ['alternating', 'always left', 'coin flips']
     """
     if kind is not None:
         kinds = KINDS | HABITS

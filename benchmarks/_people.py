@@ -1,0 +1,180 @@
+"""The simulated people that the benchmarks of methods for people share, and the spaces they are on.
+
+`people.py` asks them with this package, `people_rivals.py` with others; a cell and a seed make the
+same person in both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+import geoduel as gd
+from geoduel.oracles.people import HABITS, KINDS, Person, draw_person
+
+__all__ = [
+    "ANSWERS",
+    "FAR",
+    "GRID",
+    "HABITUAL",
+    "START",
+    "UNSEEN",
+    "Cell",
+    "degree",
+    "missed",
+    "person_of",
+]
+
+START = {
+    "SO(2)": (gd.Rotations(2), np.eye(2)),
+    "S^2": (gd.Sphere(3), np.eye(3)[0]),
+    "SO(3)": (gd.Rotations(3), np.eye(3)),
+    "S^5": (gd.Sphere(6), np.eye(6)[0]),
+    "S^9": (gd.Sphere(10), np.eye(10)[0]),
+    "SPD(2)": (gd.SPD(2), np.eye(2)),
+    "H^2": (gd.Hyperbolic(2), gd.Hyperbolic(2).random_point(np.random.default_rng(0))),
+    "R^4": (gd.Euclidean(4), np.zeros(4)),
+    "Simplex(4)": (gd.Simplex(4), np.full(4, 0.25)),
+    "Gr(4, 1)": (gd.Grassmann(4, 1), np.eye(4)[:, :1]),
+    "S^2 x S^2": (gd.Power(gd.Sphere(3), 2), np.eye(3)[[0, 0]]),
+}
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One kind of experiment."""
+
+    space: str
+    answers: int
+    must: str = ""
+    person: dict[str, Any] = field(default_factory=dict)
+    options: dict[str, Any] = field(default_factory=dict)  # of the method
+    raters: int = 1
+    method: str = ""  # by default the one for people
+    kind: str = "fits the model"
+    off: float = 20.0  # distance of the ideal from the start, in "degrees"
+    wobble: float = 5.0  # in one dimension the ideal is up to so many "degrees" nearer or farther
+    start: bool = True  # whether the method is told where to start; if not, any ideal is as likely
+
+
+def degree(manifold: gd.Manifold) -> float:
+    """The unit of length: a degree, on spheres."""
+    return manifold.typical_dist / 90
+
+
+# -- kinds that are not in the package, so that no constant is tuned on them -----------------------
+
+
+class SumOfCoordinates(Person):
+    """The loss is the sum of the ideal's coordinates of x, without signs."""
+
+    def _length(self, ideal: Any, x: Any) -> float:
+        c = self.manifold.to_coords(ideal, self.manifold.log(ideal, x))
+        return float(np.abs(c).sum())
+
+
+class Kink(Person):
+    """Beyond 10 JND the loss grows twice as fast."""
+
+    def _length(self, ideal: Any, x: Any) -> float:
+        length = super()._length(ideal, x)
+        return length + max(0.0, length - 10 * self.jnd)
+
+
+class Logarithmic(Person):
+    """The loss is 3 log(1 + d/3) at a distance of d JND: it levels off, but never quite."""
+
+    def _length(self, ideal: Any, x: Any) -> float:
+        return 3 * self.jnd * float(np.log1p(super()._length(ideal, x) / (3 * self.jnd)))
+
+
+class Stairs(Person):
+    """The loss grows in steps of 2 JND, each where the middle of the step is."""
+
+    def _length(self, ideal: Any, x: Any) -> float:
+        return 2 * self.jnd * round(super()._length(ideal, x) / (2 * self.jnd))
+
+
+@dataclass
+class ChangedMind(Person):
+    """After some answers the ideal is another one."""
+
+    after: int = 0
+    then: Any = None
+
+    def compare(self, left: Any, right: Any) -> Any:
+        if self.answers == self.after:
+            self.ideal = self.then
+        return super().compare(left, right)
+
+
+UNSEEN: dict[str, Callable[..., Person]] = {
+    "sum of coordinates": SumOfCoordinates,
+    "twice as steep beyond 10 JND": Kink,
+    "logarithmic loss": Logarithmic,
+    "steps of 2 JND": Stairs,
+    "another ideal after half of the answers": ChangedMind,
+}
+
+# -- the cells -------------------------------------------------------------------------------------
+
+ANSWERS = {"SO(2)": 10, "S^2": 20, "SO(3)": 30, "Simplex(4)": 40, "SPD(2)": 40} | {
+    "S^5": 50,
+    "R^4": 50,
+}
+DIRECTIONS = ("metric 1 to 1/3", "blind to a direction", "sum of coordinates")  # need two
+GRID = {
+    f"{space}: {kind}": Cell(space, n, kind=kind)
+    for space, n in ANSWERS.items()
+    for kind in [*KINDS, *UNSEEN]
+    if START[space][0].dim > 1 or kind not in DIRECTIONS
+}
+FAR = {
+    f"{space}: {off} off": Cell(space, n, off=off)
+    for space, n, distances in (
+        ("SO(2)", 25, (20, 60, 90, 180)),
+        ("S^2", 40, (20, 90, 150)),
+        ("SO(3)", 60, (20, 90, 150)),
+    )
+    for off in distances
+} | {
+    f"{space}: no x0": Cell(space, n, start=False)
+    for space, n in (("SO(2)", 25), ("S^2", 40), ("SO(3)", 60), ("Simplex(4)", 60))
+}
+HABITUAL = {
+    f"{space}: {kind}": Cell(space, 40, kind=kind)
+    for space in ("SO(2)", "S^2", "SO(3)")
+    for kind in (*HABITS, "fits the model")
+}
+
+
+FLAT = ("blind to a direction", "plateau of 2 JND")  # more points than one are as good as any
+
+
+def missed(cell: Cell, person: Person, x: Any) -> float:
+    """Distance of x to the nearest point that is as good as the ideal, a geodesic length."""
+    error = person.error(x)
+    return min(error, person.loss(x)) if cell.kind in FLAT else error
+
+
+def person_of(cell: Cell, rng: np.random.Generator) -> Person:
+    """The one person of a cell; the same generator makes the same person."""
+    manifold, x0 = START[cell.space]
+    unit = degree(manifold)
+    settings: dict[str, Any] = {"distance": cell.off * unit, "jnd": unit, **cell.person}
+    if manifold.dim == 1:  # else a method whose first questions are always alike has luck or not
+        settings["distance"] += rng.uniform(-1, 1) * cell.wobble * unit
+    if not cell.start:
+        return Person(manifold, manifold.random_point(rng), int(rng.integers(2**63)), jnd=unit)
+    if cell.kind not in UNSEEN:
+        return draw_person(manifold, x0, rng, kind=cell.kind, **settings)
+    person = draw_person(manifold, x0, rng, **settings)
+    if cell.kind == "another ideal after half of the answers":
+        then = draw_person(manifold, person.ideal, rng, 15 * unit).ideal
+        more = {"after": cell.answers // 2, "then": then}
+    else:
+        more = {}
+    return UNSEEN[cell.kind](manifold, person.ideal, int(rng.integers(2**63)), jnd=unit, **more)
