@@ -25,6 +25,7 @@ __all__ = [
     "NotOnManifoldError",
     "NotTangentError",
     "NothingToAskError",
+    "OlderStudyWarning",
     "OracleError",
     "PictureError",
     "RadiusWarning",
@@ -149,6 +150,10 @@ class StorageError(GeoduelError, RuntimeError):
 
 class GeoduelWarning(UserWarning):
     """Base class of the package's warnings."""
+
+
+class OlderStudyWarning(GeoduelWarning):
+    """A study was made by an earlier version of its method, and is read by the present one."""
 
 
 class RadiusWarning(GeoduelWarning):

@@ -123,6 +123,37 @@ def test_votes_are_a_majority(north):
     assert (third.id, third.role) == (2, "question")  # two of three have decided
 
 
+@pytest.mark.parametrize("more", [{}, {"repeats": 0.2}], ids=str)
+def test_repeats_start_after_fifteen_answers_of_a_rater(nudge, more):
+    """Unless they are asked for: a share that is given applies from the start."""
+    study = gd.create_study(SPHERE, nudge(), rng=0, **more)
+    for _ in range(60):
+        for name in ("ann", "bob"):
+            study.tell(study.ask(rater=name), "a")
+    for name in ("ann", "bob"):
+        roles = [duel.role for duel in study.duels if duel.rater == name]
+        assert roles.count("repeat") >= 2
+        assert roles.index("repeat") < 6 if more else roles.index("repeat") == 16
+
+
+def test_who_is_away_from_the_others_is_asked_about_the_own_result(nudge):
+    """Every second question is about the rater's own point; those who agree are asked none."""
+    study = gd.create_study(SPHERE, nudge(shrink=0.8), rng=0, repeats=0.0)
+    pole, about_own = np.eye(3)[2], []
+    for step in range(12):
+        for name, ideal in {"ann": pole, "bob": pole, "eve": -pole}.items():
+            own = study._of(name).state.best
+            away = SPHERE.dist(own, study.recommend()) > SPHERE.typical_dist / 18
+            duel = study.ask(rater=name)
+            middle = SPHERE.exp(duel.a, 0.5 * SPHERE.log(duel.a, duel.b))
+            if SPHERE.dist(own, study.recommend()) > 1e-3:
+                about_own.append(SPHERE.dist(middle, own) < 1e-6)
+                assert about_own[-1] == (away and step % 2 == 1)
+            closer = SPHERE.dist(duel.a, ideal) < SPHERE.dist(duel.b, ideal)
+            study.tell(duel, "a" if closer else "b")
+    assert 0 < sum(about_own) < len(about_own)
+
+
 def test_repeats_measure_consistency(nudge):
     """One duel in five is asked again, sides flipped: a rater who says "left" contradicts it."""
     study = gd.create_study(SPHERE, nudge(), rng=0, repeats=0.2)

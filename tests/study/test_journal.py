@@ -24,7 +24,7 @@ def journals(storage=None, count: int = 2) -> list[Journal]:
     """Journals of one study, as of several processes."""
     storage = storage or MemoryStorage()
     storage.create("s", "{}")
-    return [Journal("s", storage, {}) for _ in range(count)]
+    return [Journal("s", storage, {}, 1) for _ in range(count)]
 
 
 def play(study: gd.Study, answer, count: int) -> None:

@@ -113,7 +113,7 @@ def test_an_undo_withdraws_later_batches():
 def test_one_rater_alone():
     first, second = question(0), question(1)
     book = kept(first, answer(0, "a", rater="ann"), second, answer(1, "b", rater="bob"))
-    assert [given.duel for given in book.of_rater("bob").given] == [1]
+    assert [given.duel for given in book.of_raters("bob").given] == [1]
     assert len(book.given) == 2
 
 

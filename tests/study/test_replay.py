@@ -211,6 +211,53 @@ def test_another_version_of_the_method_is_refused(url, north):
     assert len(gd.load_study("old", url, method=Newer(step_size=0.1)).duels) == 6
 
 
+@pytest.mark.parametrize("name", sorted(p.stem for p in (LOGS / "older").glob("*.jsonl")))
+def test_studies_of_earlier_versions_open(name, url, monkeypatch):
+    """Two raters, 15 answers, a tie, a skip and an undo, as the version in the name wrote them.
+
+    The study says that it is older. It recommends, is exported as it was, and goes on.
+    """
+    for kind in (gd.IdealPoint, gd.Bisection):
+        monkeypatch.setattr(kind, "version", kind.version + 1)
+    file = LOGS / "older" / f"{name}.jsonl"
+    with pytest.warns(errors.OlderStudyWarning, match="was made with version"):
+        study = gd.import_study(file, url)
+    assert study.export() == file.read_text(encoding="ascii")
+    progress = study.progress()
+    assert progress.note == study.note
+    assert "its results may differ" in str(progress.note)
+    assert (progress.answered, progress.ties, progress.skips) == (15, 1, 1)
+    assert set(progress.raters) == {"ann", "bob"}
+    ideal = np.array(study.user_attrs["ideal"])
+    start = np.array(study.settings["x0"]["entries"])
+    assert study.manifold.dist(study.recommend(), ideal) < study.manifold.dist(start, ideal) / 2
+    study.tell(study.ask(rater="ann"), "a")
+    with pytest.warns(errors.OlderStudyWarning):
+        again = gd.load_study(name, url)
+    assert np.array_equal(again.recommend(), study.recommend())
+    for kind in (gd.IdealPoint, gd.Bisection):
+        monkeypatch.setattr(kind, "version", 1)
+    with pytest.raises(errors.ReplayError, match="install that version"):
+        gd.load_study(name, url)
+
+
+def test_a_snapshot_of_another_version_is_not_used(url, person, monkeypatch):
+    """The state that it holds means something else; the answers are given anew."""
+    monkeypatch.setattr(module, "COSTLY", 0.0)
+    study = create("bisection", storage=url)
+    play(study, person(gd.Torus(1), np.array([0.3])), 12)
+    assert study.storage.load_snapshot(study.name) is not None
+    given = []
+    give = players.QuestionPlayer.give
+    monkeypatch.setattr(players.QuestionPlayer, "give", lambda *a: given.append(a) or give(*a))
+    resumed(study)
+    few = len(given)
+    monkeypatch.setattr(gd.Bisection, "version", gd.Bisection.version + 1)
+    with pytest.warns(errors.OlderStudyWarning):
+        resumed(study)
+    assert len(given) - few == study.progress().answered + study.progress().skips > few
+
+
 @pytest.mark.parametrize("name", METHODS_BY_NAME)
 def test_methods_still_ask_what_their_version_asked(name):
     """Logs made earlier. Should one fail, a method has changed: raise its `version`.

@@ -64,10 +64,23 @@ def test_classes_of_the_package_may_move():
 
 def test_another_version_is_refused():
     settings = settings_of(gd.Sphere(3), gd.Auto())
-    check_version(settings, gd.Auto(), "s")
+    assert check_version(settings, gd.Auto(), "s") is None
     settings["method_version"] += 1
     with pytest.raises(errors.ReplayError, match="install that version"):
         check_version(settings, gd.Auto(), "s")
     with pytest.raises(errors.ReplayError, match=r"study 's' has format 2, made by geoduel 0\.1"):
         read_settings(json.dumps(settings | {"format": 2}), "s")
     assert read_settings(json.dumps(settings), "s") == settings
+
+
+def test_an_earlier_version_is_read_where_questions_stand_alone():
+    settings = settings_of(gd.Sphere(3), gd.IdealPoint())
+    assert check_version(settings, gd.IdealPoint(), "s") is None
+    now = settings["method_version"]
+    settings["method_version"] = now - 1
+    note = check_version(settings, gd.IdealPoint(), "s")
+    assert f"made with version {now - 1}" in str(note)
+    assert f"read by version {now}" in str(note)
+    settings["method_version"] = now + 1
+    with pytest.raises(errors.ReplayError, match="install that version"):
+        check_version(settings, gd.IdealPoint(), "s")

@@ -12,6 +12,7 @@ import geoduel as gd
 from geoduel import errors
 
 SPHERE = gd.Sphere(3)
+PLANE = gd.Rotations(2)
 
 
 def newton(**more):
@@ -87,18 +88,96 @@ def test_bad_arguments(call, words):
 
 
 def test_results_of_one_rater(nudge):
-    """From the same start, with her answers alone."""
+    """On the geodesic from the common result to that of her answers alone, from the same start."""
     study, alone = (gd.create_study(SPHERE, nudge(), rng=0, repeats=0.0) for _ in range(2))
     first = study.ask(rater="ann")
     study.tell(first, "a")
     alone.tell(alone.ask(), "a")
+    assert np.array_equal(study.recommend(rater="ann"), alone.recommend())  # nobody else
+    assert study.uncertainty(rater="ann") == alone.uncertainty() == alone.progress().uncertainty
     for _ in range(5):
         study.tell(study.ask(rater="bob"), "b")
-    assert np.array_equal(study.recommend(rater="ann"), alone.recommend())
-    assert not np.array_equal(study.recommend(), alone.recommend())
+    own, common, drawn = alone.recommend(), study.recommend(), study.recommend(rater="ann")
+    assert SPHERE.dist(common, own) > 0.1
+    parts = SPHERE.dist(common, drawn), SPHERE.dist(drawn, own)
+    assert sum(parts) == pytest.approx(SPHERE.dist(common, own))
+    assert min(parts) > 0
+    assert study.uncertainty(rater="ann") < alone.uncertainty()
     apart = study.disagreement()
     assert set(apart) == {"ann", "bob"}
-    assert apart["ann"] == SPHERE.dist(study.recommend(), alone.recommend()) > 0.1
+    assert apart["ann"].distance == SPHERE.dist(common, own)
+    assert apart["ann"].explained == np.hypot(alone.uncertainty(), study.uncertainty())
+    assert study.disagreement(["ann"]) == {"ann": apart["ann"]}
+
+
+def test_an_undo_reaches_results_of_one_rater(nudge):
+    """What is kept of a rater's answers alone is given up if one of them is taken back."""
+    study, plain = (gd.create_study(SPHERE, nudge(), rng=0, repeats=0.0) for _ in range(2))
+    for word in ("a", "b", "b"):
+        duel = study.ask(rater="ann")
+        study.tell(duel, word)
+        plain.report_preference(*((duel.a, duel.b) if word == "a" else (duel.b, duel.a)), "ann")
+    before = study.recommend(rater="ann")
+    study.undo(rater="ann")
+    assert not np.array_equal(study.recommend(rater="ann"), before)
+    study.tell(study.open_duels[0], "b")
+    assert np.array_equal(study.recommend(rater="ann"), before)
+    assert np.array_equal(before, plain.recommend(rater="ann"))
+
+
+def rated(ideals: dict[str, np.ndarray], answers: int, **more) -> gd.Study:
+    """A study in which raters with ideals of their own answer in turn, each so many times."""
+    study = gd.create_study(PLANE, x0=np.eye(2), rng=0, repeats=0.0, **more)
+    for _ in range(answers):
+        for name, ideal in ideals.items():
+            duel = study.ask(rater=name)
+            closer = PLANE.dist(duel.a, ideal) < PLANE.dist(duel.b, ideal)
+            study.tell(duel, "a" if closer else "b")
+    return study
+
+
+def test_tastes_far_apart_are_told_apart():
+    """Two camps of three, 30 degrees apart, within 20 answers each; one taste is one camp."""
+    far, near = (PLANE.from_angle(np.radians(angle)) for angle in (-10, 20))
+    study = rated({"ann": far, "bob": near, "cyd": far, "dan": near, "eve": far, "flo": near}, 20)
+    one, other = study.camps()
+    assert {one.members, other.members} == {("ann", "cyd", "eve"), ("bob", "dan", "flo")}
+    ideals = {"ann": far, "bob": near}
+    for camp in (one, other):
+        ideal = ideals[camp.members[0]]
+        assert PLANE.dist(camp.point, ideal) < np.radians(5)
+        for name in camp.members:
+            assert PLANE.dist(study.recommend(rater=name), ideal) < np.radians(5)
+    (all_,) = rated({"ann": far, "bob": far, "cyd": far}, 10).camps()
+    assert all_.members == ("ann", "bob", "cyd")
+
+
+def test_one_against_many_contradicts():
+    far, near = (PLANE.from_angle(np.radians(angle)) for angle in (-15, 20))
+    study = rated({"ann": far, "bob": far, "cyd": far, "dan": far, "eve": near}, 20)
+    raters = study.progress().raters
+    assert [camp.members for camp in study.camps()] == [("ann", "bob", "cyd", "dan"), ("eve",)]
+    found = study.disagreement()
+    assert "another taste" in found["eve"].words
+    assert all("another taste" not in found[name].words for name in ("ann", "bob", "cyd", "dan"))
+    assert "contradicts" not in [raters[name].verdict for name in ("ann", "bob", "cyd", "dan")]
+
+
+def test_who_has_not_answered_gets_the_common_result():
+    ideal = PLANE.from_angle(0.3)
+    study = rated({"ann": ideal, "bob": ideal}, 6)
+    assert np.array_equal(study.recommend(rater="new"), study.recommend())
+    assert study.uncertainty(rater="new") > study.uncertainty()
+    assert study.camps()[0].members == ("ann", "bob")
+
+
+def test_studies_without_raters_have_no_camps():
+    assert gd.create_study(PLANE, rng=0).camps() == []
+    study = gd.create_study(SPHERE, "duel-newton", rng=0)
+    for name in ("ann", "bob"):
+        study.tell(study.ask(rater=name), "a", rater=name)
+    with pytest.raises(errors.ArgumentError, match="no result for rater"):
+        study.camps()
 
 
 # -- skips, ties, undo -----------------------------------------------------------------------------

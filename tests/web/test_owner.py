@@ -44,9 +44,21 @@ def test_raters_of_two_minds_are_apart():
     assert far > near + 0.2
 
 
+def test_verdicts_and_tastes_are_told():
+    liked = {"Ann": -0.3, "Bob": 0.3, "Cyd": -0.3, "Dan": 0.3}
+    found = agreement(answered(liked, 80))
+    for one in found["raters"]:
+        assert one["verdict"]
+        assert one["evidence"]
+        assert one["compared"]
+    assert sorted(camp["members"] for camp in found["camps"]) == [["Ann", "Cyd"], ["Bob", "Dan"]]
+    assert all(camp["uncertainty"] > 0 for camp in found["camps"])
+    assert agreement(answered({"Ann": 0.2, "Bob": 0.2}, 40))["camps"] == []
+
+
 def test_where_nothing_is_known_nothing_is_said():
     empty = Board(gd.create_study(PLANE, rng=0))
-    assert agreement(empty) == {"raters": [], "pairs": [], "unit": "degrees"}
+    assert agreement(empty) == {"raters": [], "pairs": [], "camps": [], "unit": "degrees"}
     assert convergence(empty) == {"uncertainty": [], "step": [], "choices": []}
     study = gd.create_study(gd.Sphere(3), "rdngd", budget=9, rng=0)  # not for single raters
     study.tell(study.ask(rater="Ann"), "a", rater="Ann")

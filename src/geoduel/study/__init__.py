@@ -6,6 +6,7 @@ in a database. The method is replayed from it: nothing is lost, and no process h
 """
 
 from .create import create_study, delete_study, import_study, load_study, study_names
+from .crowd import Camp, Disagreement
 from .raters import Rater
 from .records import Duel, Progress
 from .storage.base import Storage
@@ -13,6 +14,8 @@ from .storage.memory import MemoryStorage
 from .study import Study
 
 __all__ = [
+    "Camp",
+    "Disagreement",
     "Duel",
     "MemoryStorage",
     "Progress",

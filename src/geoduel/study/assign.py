@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterator
-from itertools import islice
+from collections.abc import Callable, Iterator
+from itertools import chain, islice
 from typing import Any
 
 import numpy as np
@@ -13,11 +13,14 @@ import numpy as np
 from ..errors import NothingToAskError, StudyFinishedError
 from . import holders
 from .log import Book, Entry, Event
-from .players import Player
+from .players import Player, Question
 
 __all__ = ["Assigner"]
 
 APART = 5  # duels between a question and its repeat, at least
+# Of a rater among several whose own result is so far from the common one, every second question
+# follows the rater's own answers, among the first so many. In half the typical distance.
+OWN_FAR, OWN_AMONG = 1 / 9, 60
 LATE = 60.0  # seconds after which an open question does not hold others back
 
 
@@ -29,15 +32,25 @@ class Assigner:
     name : str
         Name of the study, for messages.
     settings : dict
-        Of the study: ``budget``, ``lease``, ``repeats`` and ``seed``.
+        Of the study: ``budget``, ``lease``, ``repeats``, ``repeats_after`` and ``seed``.
     book : Book
         What the log says.
     player : Player
         The method, after the answers in the book.
+    alone : callable
+        ``alone(rater)`` is the method after the answers of one rater; None where it has none.
     """
 
-    def __init__(self, name: str, settings: dict[str, Any], book: Book, player: Player) -> None:
+    def __init__(
+        self,
+        name: str,
+        settings: dict[str, Any],
+        book: Book,
+        player: Player,
+        alone: Callable[[str], Player | None],
+    ) -> None:
         self.name, self.settings, self.book, self.player = name, settings, book, player
+        self.alone = alone
 
     def choose(self, n: int, rater: str | None) -> tuple[list[int], list[Event]]:
         """Up to n questions for a rater: ids of those the rater holds, and events that give more.
@@ -87,7 +100,7 @@ class Assigner:
             duel, number, left = duel + 1, number + 1, left - 1
         if (left := min(left, most)) <= 0:
             return
-        for question in self.player.questions(book, number, rater):
+        for question in self._questions(rater, number):
             side = np.random.default_rng([self.settings["seed"], number, 1]).random() < 0.5
             at = {} if question.at is None else {"at": list(question.at)}
             pair = question.a.tolist(), question.b.tolist()
@@ -96,6 +109,28 @@ class Assigner:
             if left <= 0:
                 return
 
+    def _questions(self, rater: str | None, number: int) -> Iterator[Question]:
+        """New questions of the method: about the common result, or first about the rater's own.
+
+        Questions about the common result tell on which side of it a rater's own ideal is, and not
+        how far.
+        """
+        common = self.player.questions(self.book, number, rater)
+        if rater is None or (own := self._away(rater)) is None:
+            return common
+        return chain(own.questions(self.book, number, rater), common)
+
+    def _away(self, rater: str) -> Player | None:
+        """The method after the answers of this rater, if due and away from the common result."""
+        raters, manifold = self.book.raters, self.player.manifold
+        if rater not in raters or not any(name not in ("", rater) for name in raters):
+            return None
+        asked = raters[rater].answers + raters[rater].skips
+        if asked % 2 == 0 or asked > OWN_AMONG or (own := self.alone(rater)) is None:
+            return None
+        apart = manifold.dist(own.state.best, self.player.state.best)
+        return own if apart > OWN_FAR * manifold.typical_dist / 2 else None
+
     def _repeat(self, rater: str | None) -> Entry | None:
         """A duel to ask this rater again, if one is due."""
         book, share = self.book, self.settings["repeats"]
@@ -103,7 +138,9 @@ class Assigner:
         if not share or tally is None:
             return None
         waiting = sum(e.role == "repeat" and e.rater == rater for e in book.open.values())
-        if (tally.repeats + waiting) >= share * (tally.answers + tally.skips):
+        # Studies of earlier versions repeat from the start.
+        since = tally.answers + tally.skips - self.settings.get("repeats_after", 0)
+        if since <= 0 or (tally.repeats + waiting) >= share * since:
             return None
         taken = {e.of for e in book.entries if e.of is not None and e.rater == rater}
         choice = [

@@ -29,7 +29,9 @@ from .transfer import read_export
 
 __all__ = ["create_study", "delete_study", "import_study", "load_study", "study_names"]
 
-REPEATS = 0.05  # share of questions asked again, for methods made for people
+# Share of questions asked again, for methods made for people, and from which answer of a rater on:
+# the first answers tell more if each is about something else.
+REPEATS, REPEATS_AFTER = 0.05, 15
 
 
 def create_study(
@@ -81,8 +83,9 @@ def create_study(
         Seconds after which a question without an answer may be asked of someone else.
     repeats : float, optional
         Share of questions that are asked of the same rater again, with sides flipped, to see how
-        consistent the answers are. By default 0.05 for methods made for people, which learn from
-        the second answer too, and 0 for the others, which do not.
+        consistent the answers are. A share that is given applies from the first question on. By
+        default it is 0 for methods that learn nothing from the second answer. For methods made for
+        people it is 0.05, after the first fifteen answers of each rater.
     votes : int
         Answers to each question, of different raters where there are several; the majority is what
         the method is told, and raters who contradict themselves count less. Only for methods that
@@ -152,6 +155,7 @@ def create_study(
         "iterations": iterations,
         "lease": positive(lease, "lease"),
         "repeats": share,
+        "repeats_after": REPEATS_AFTER if repeats is None else 0,
         "votes": votes,
     }
     place = as_storage(storage)

@@ -34,11 +34,13 @@ class Journal:
         Where its log is.
     settings : dict
         Of the study: a snapshot is used for the very same ones only.
+    version : int
+        Of the method that reads it: a snapshot is used by the very same one only.
     """
 
-    def __init__(self, name: str, storage: Storage, settings: dict[str, Any]) -> None:
+    def __init__(self, name: str, storage: Storage, settings: dict[str, Any], version: int) -> None:
         self.name, self.storage, self.book = name, storage, Book()
-        made_by = [settings, __version__, np.__version__, LAYOUT]
+        made_by = [settings, __version__, np.__version__, LAYOUT, version]
         text = json.dumps(made_by, sort_keys=True)
         self._fingerprint = blake2b(text.encode(), digest_size=16).hexdigest()
 

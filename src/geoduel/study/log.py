@@ -140,9 +140,9 @@ class Book:
         at = (self.entries[given.duel].at for given in reversed(self.given))
         return next((place[0] for place in at if place is not None), 0)
 
-    def of_rater(self, rater: str) -> Book:
-        """A book of the same duels in which only the answers of one rater count."""
-        return Book(entries=self.entries, given=[g for g in self.given if g.rater == rater])
+    def of_raters(self, *raters: str) -> Book:
+        """A book of the same duels in which only the answers of some raters count."""
+        return Book(entries=self.entries, given=[g for g in self.given if g.rater in raters])
 
     def take(self, rows: Iterable[Row]) -> list[Event]:
         """Take the next events, those already known left out; returns the new ones.
@@ -249,7 +249,7 @@ class Book:
         """Count an answer (by = 1), or take it back (-1); returns the counts of its rater."""
         self.answers[answer] += by
         rater = self.raters.setdefault(entry.rater or "", Tally())
-        rater.count(answer, by)
+        rater.count(answer, by, entry.left)
         if entry.of is not None and answer != "skip":
             first = self.entries[entry.of]
             if first.answer is not None and first.rater == entry.rater:

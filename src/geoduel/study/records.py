@@ -110,6 +110,8 @@ class Progress:
         How each rater answered, and how consistently; "" are those without a name.
     history : list of (int, float)
         Answers given, and the uncertainty after them.
+    note : str or None
+        What is to be said of a study that an earlier version of its method made.
     """
 
     answered: int
@@ -124,3 +126,4 @@ class Progress:
     finished: str | None
     raters: dict[str, Rater]
     history: list[tuple[int, float]]
+    note: str | None = None

@@ -9,6 +9,7 @@ from .._version import __version__
 from ..errors import ArgumentError, ReplayError
 from ..methods import Method
 from ..methods.base import check_method
+from ..methods.people.questions import QuestionMethod
 from .codec import NotStorableError, decode_settings, encode_settings
 
 __all__ = ["FORMAT", "check_version", "describe", "method_version", "part", "read_settings"]
@@ -63,15 +64,25 @@ def method_version(method: Method) -> int:
     return method.version
 
 
-def check_version(settings: dict[str, Any], method: Any, study: str) -> None:
-    """Refuse a study of another version of its method."""
+def check_version(settings: dict[str, Any], method: Any, study: str) -> str | None:
+    """Refuse a study of another version of its method, unless this one can learn from its answers.
+
+    Methods whose questions stand alone learn from any answered pair. They open the studies of their
+    earlier versions; what is to be said of such a study is returned.
+    """
     made, now = settings["method_version"], method_version(method)
-    if made != now:
-        raise ReplayError(
-            f"study {study!r} was made with version {made} of method {settings['method_name']!r} "
-            f"(geoduel {settings['geoduel']}); this is version {now} (geoduel {__version__}), "
-            "which would ask something else: install that version of geoduel to go on with it"
+    if made == now:
+        return None
+    if isinstance(method, QuestionMethod) and made < now:
+        return (
+            f"made with version {made} of method {settings['method_name']!r}, and read by version "
+            f"{now}, which learns from the same answers anew: its results may differ"
         )
+    raise ReplayError(
+        f"study {study!r} was made with version {made} of method {settings['method_name']!r} "
+        f"(geoduel {settings['geoduel']}); this is version {now} (geoduel {__version__}), "
+        "which would ask something else: install that version of geoduel to go on with it"
+    )
 
 
 def _class_name(thing: Any) -> str:

@@ -136,6 +136,7 @@ class SummaryReply(Reply):
     method: str
     solo: bool
     progress: ProgressReply
+    note: str | None = Field(None, description="What is to be said of the study as a whole.")
 
 
 class Hub:
@@ -475,6 +476,7 @@ def _summary(board: Board) -> dict[str, Any]:
         "method": study.method_name,
         "solo": bool(board.solo),
         "progress": board.progress(),
+        "note": study.note,
     }
 
 

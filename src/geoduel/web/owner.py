@@ -30,11 +30,14 @@ def agreement(board: Board) -> dict[str, Any]:
     Returns
     -------
     dict
-        ``raters`` has the counts of each, and three numbers. ``consistency`` is the share of
-        repeated questions answered alike, ``with_result`` the share of answers for the point nearer
-        to the best one. ``apart`` is the distance of the rater's own best point from the common
-        one. ``pairs`` has the distance between the best points of two raters, and the share of
-        questions that both were asked and answered alike. None stands where nothing is known.
+        ``raters`` has the counts of each, the verdict with its evidence, and three numbers.
+        ``consistency`` is the share of repeated questions answered alike, ``with_result`` the share
+        of answers for the point nearer to the best one. ``apart`` is the distance of the best point
+        from the rater's own answers from the common one, and ``compared`` says in words whether
+        uncertainty explains it. ``pairs`` has the distance between what is recommended to two
+        raters, and the share of questions that both were asked and answered alike. ``camps`` has
+        the members and the uncertainty of each, where tastes differ. None stands where nothing is
+        known.
     """
     study = board.study
     best = study.recommend()
@@ -50,6 +53,7 @@ def agreement(board: Board) -> dict[str, Any]:
                 nearer.setdefault(rater, []).append((duel.answer == "a") == (gap < 0))
     counts = study.progress().raters
     own = {name: _own_best(board, name) for name in list(counts)[:_MOST_RATERS] if name}
+    apart = _disagreement(board, list(own))
     raters = [
         {
             "name": name,
@@ -59,16 +63,24 @@ def agreement(board: Board) -> dict[str, Any]:
             "repeats": one.repeats,
             "consistency": one.consistency,
             "with_result": _share(nearer.get(name, [])),
-            "apart": _distance(board, own.get(name), best),
+            "apart": apart[name].distance if name in apart else None,
+            "compared": apart[name].words if name in apart else None,
+            "verdict": one.verdict,
+            "evidence": one.evidence,
         }
         for name, one in counts.items()
     ]
     pairs = []
     for a, b in combinations(own, 2):
         common = [given[a] == given[b] for given in asked.values() if a in given and b in given]
-        apart = _distance(board, own[a], own[b])
-        pairs.append({"raters": [a, b], "apart": apart, "same": _share(common)})
-    return {"raters": raters, "pairs": pairs, "unit": "degrees" if board.degrees else ""}
+        between = _distance(board, own[a], own[b])
+        pairs.append({"raters": [a, b], "apart": between, "same": _share(common)})
+    return {
+        "raters": raters,
+        "pairs": pairs,
+        "camps": _camps(board),
+        "unit": "degrees" if board.degrees else "",
+    }
 
 
 def convergence(board: Board) -> dict[str, list[list[float]]]:
@@ -114,6 +126,30 @@ def _own_best(board: Board, rater: str) -> Any:
         return board.study.recommend(rater=rater)
     except GeoduelError:  # methods for one rater only
         return None
+
+
+def _disagreement(board: Board, raters: list[str]) -> dict[str, Any]:
+    try:
+        return board.study.disagreement(raters)
+    except GeoduelError:
+        return {}
+
+
+def _camps(board: Board) -> list[dict[str, Any]]:
+    """The camps, if there are several."""
+    try:
+        camps = board.study.camps()
+    except GeoduelError:
+        return []
+    if len(camps) < 2:
+        return []
+    return [
+        {
+            "members": list(camp.members),
+            "uncertainty": camp.uncertainty if math.isfinite(camp.uncertainty) else None,
+        }
+        for camp in camps
+    ]
 
 
 def _distance(board: Board, a: Any, b: Any) -> float | None:

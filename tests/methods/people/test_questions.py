@@ -37,7 +37,15 @@ def test_it_stops_once_the_region_is_as_small_as_wanted(kind):
 @pytest.mark.parametrize("kind", METHODS)
 @pytest.mark.parametrize(
     ("name", "value"),
-    [("jnd", 0.0), ("prior_radius", -1.0), ("x_tol", 0.0), ("parallel", 0), ("min_radius", -1.0)],
+    [
+        ("jnd", 0.0),
+        ("prior_radius", -1.0),
+        ("x_tol", 0.0),
+        ("parallel", 0),
+        ("min_radius", -1.0),
+        ("catch", 0.6),
+        ("catch", -0.1),
+    ],
 )
 def test_bad_settings_are_named(kind, name, value):
     with pytest.raises(ArgumentError, match=name):

@@ -1,7 +1,8 @@
-"""Bisection: one angle from a person's answers, on a grid."""
+"""Bisection: one dimension from a person's answers, on a grid."""
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,42 +10,114 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from ..._numerics.arrays import Array, device, namespace
-from ...errors import ArgumentError
+from ..._numerics.arrays import Array, device, eps, namespace
+from ...errors import ArgumentError, GeoduelError
 from ...manifolds.base import Manifold
 from ...oracles.people import SLOPE
 from ..frame import to_numpy
-from .observer import (
-    BIAS_SPREAD,
-    LAPSE_MEDIAN,
-    LAPSED_TIES,
-    TIE_MEDIAN,
-    Observer,
-    Raters,
-    sigmoid,
-)
+from .attention import EASY, Attention
+from .observer import BIAS_SPREAD, LAPSED_TIES, TIE_MEDIAN, Observer, Raters, sigmoid
 from .questions import PersonMethod, best_question, check_answer, inside, stacked
 from .weights import drawn, imagined, information, radius_holding
 
-__all__ = ["Bisection", "BisectionState", "densest_window", "middle_of_half", "posterior"]
+__all__ = [
+    "Answers",
+    "Bisection",
+    "BisectionState",
+    "Space",
+    "densest",
+    "middle_of_half",
+    "posterior",
+    "prior_below",
+    "space_of",
+    "wary",
+]
 
 # Frozen; docs/notebook/bisection.md says what they were tuned on.
-CELLS = 361  # of the grid
+CELLS = 281  # of the grid
+HEAVY = 0.03  # mass of a cell that makes the grid too coarse
+FOCUS = 0.65  # share of the cells where the posterior is
+SAMPLE = 128  # ideals that stand for the posterior where questions are compared
 RATERS = 16  # tables at most; later raters share the last
+RARE = 0.02  # weight of what raters may be like that questions do not count on
 FANTASIES = 8  # worlds imagined
 DENSE = (4, 7)  # numbers of answers between which questions are for the densest window
-WIDE = 5.0  # half-width of a question, in JND, at least
-DECAY_BEYOND = 30.0  # decay rate of the prior beyond its radius, per radius
+WIDTHS = 4  # half-widths compared
+NARROW, USUAL = 2.0, 5.0  # the least of them, and the least that the widest may be, in JND
+DECAY_BEYOND = 30.0  # decay rate of the prior's core beyond its radius, per radius
+TAIL = 0.08  # share of the prior in its tail, which reaches everywhere
+EVEN = 0.1  # share of the prior that is even, where the space is bounded
+REACH = 1e9  # furthest ideal, in radii of the prior
+FLOOR = 1e-30  # of what a table may say against an ideal, which it might take back
 REGION = 0.8  # share of the belief in the stated region
+CLOSE = 15.0  # JND that hold nine tenths of the posterior, where questions are for a window
+EASY_FROM = 9  # answers before the first easy question, if
+EASY_CLOSE = 6.0  # no more than so many JND hold nine tenths of the posterior
+EASY_ANYWAY = 20  # answers before it if they do not
+WARY = 4.0  # times the odds that nobody looks, for the stated region: it is said once and for all
+SETTLED = 0.03  # doubt whether they look that needs no further easy questions
+EASY_AT = 0.95  # predicted probability of the likelier answer to an easy question
 
-# Grid of what a rater may be like, with prior weights: JND (factor), bias, tie width; lapse, left.
-JNDS = ((1 / 9, 1 / 3, 1.0, 3.0, 9.0), (0.02, 0.39, 1.0, 0.39, 0.02))
+# Grid of what a rater may be like, with prior weights. The first three shape the logistic.
+JNDS = ((1 / 9, 1 / 3, 1.0, 3.0, 9.0), (0.02, 0.39, 1.0, 0.39, 0.02))  # factors
+ASYMMETRIES = ((-0.25, -0.1, 0.0, 0.1, 0.25), (0.06, 0.14, 0.6, 0.14, 0.06))
+WEBERS = ((0.0, 0.08, 0.25), (0.6, 0.25, 0.15))
+# Shares of lapses, and of "left" among those.
+LAPSES = (
+    ((0.01, 0.5), (0.03, 0.5), (0.12, 0.5), (0.12, 0.95), (0.12, 0.1), (0.35, 0.5), (0.35, 0.95)),
+    (0.3, 0.4, 0.12, 0.07, 0.03, 0.05, 0.03),
+)
+# Not learned: side bias and tie width, in units of the logistic's argument.
+BIASES = ((-1.2 * BIAS_SPREAD, 0.0, 1.2 * BIAS_SPREAD), (0.25, 0.5, 0.25))
+TIES = ((TIE_MEDIAN, 3 * TIE_MEDIAN), (0.5, 0.5))
 # Weights of the JNDs for the stated region; the first stands for all smaller ones, too.
 STATED = (2.0, 1.0, 1.0, 1.0, 1.0)
-BIASES = ((-1.2 * BIAS_SPREAD, 0.0, 1.2 * BIAS_SPREAD), (0.25, 0.5, 0.25))
-TIES = ((0.0, TIE_MEDIAN, 3 * TIE_MEDIAN), (0.6, 0.2, 0.2))
-LAPSES = ((LAPSE_MEDIAN / 3, LAPSE_MEDIAN, 4 * LAPSE_MEDIAN), (0.3, 0.45, 0.25))
-LEFTS = ((0.1, 0.5, 0.95), (0.1, 0.65, 0.25))
+
+
+class Space(NamedTuple):
+    """The coordinates that a point may have: signed geodesic lengths from the start.
+
+    Attributes
+    ----------
+    low, high : float
+        The ends.
+    circle : bool
+        Whether the two ends are one point.
+    bounded : bool
+        Whether there is nothing beyond the ends.
+    """
+
+    low: float
+    high: float
+    circle: bool
+    bounded: bool
+
+    def between(self, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+        """The way from b to a, with its sign; on a circle the shorter one."""
+        if not self.circle:
+            return a - b
+        turn = self.high - self.low
+        return (a - b + turn / 2) % turn - turn / 2
+
+
+class Answers(NamedTuple):
+    """Answers, oldest first: coordinates of the two points, answer, side, and rater's index."""
+
+    a: np.ndarray
+    b: np.ndarray
+    answer: np.ndarray
+    left: np.ndarray
+    rater: np.ndarray
+
+    @classmethod
+    def none(cls) -> Answers:
+        """No answers yet."""
+        empty = np.zeros(0)
+        return cls(empty, empty, empty, empty, empty)
+
+    def append(self, *one: float) -> Answers:
+        """With one more."""
+        return Answers(*(np.append(x, y) for x, y in zip(self, one, strict=True)))
 
 
 class BisectionState(NamedTuple):
@@ -54,20 +127,30 @@ class BisectionState(NamedTuple):
     ----------
     start : array of shape point_shape
         x0, from which the geodesic of the grid leaves.
-    grid : ndarray of shape (n,)
-        Ideals, as signed geodesic lengths from x0.
+    space : Space
+        Coordinates on that geodesic.
+    answers : Answers
+        All of them, for another grid needs them again.
+    edges : ndarray of shape (n + 1,)
+        Cells of the grid, of ideals.
     prior : ndarray of shape (n,)
-    tables : ndarray of shape (raters, 45, 9, n)
-        Likelihood times prior of what the rater is like: (JND, bias, tie width), (lapse, left).
+        Mass of each cell.
+    tables : ndarray of shape (raters, 75, 7, n)
+        Likelihood times prior of what the rater is like: (JND, asymmetry, Weber fraction), lapses.
     raters : Raters
         The raters of the tables.
+    attention : Attention
+        Whether they look.
     """
 
     start: Array
-    grid: np.ndarray
+    space: Space
+    answers: Answers
+    edges: np.ndarray
     prior: np.ndarray
     tables: np.ndarray
     raters: Raters
+    attention: Attention
     best: Array
     uncertainty: float = math.inf
     noise: float = 0.0
@@ -78,29 +161,32 @@ class BisectionState(NamedTuple):
         """The point the method would return now."""
         return self.best
 
+    @property
+    def grid(self) -> np.ndarray:
+        """Middles of the cells."""
+        return (self.edges[1:] + self.edges[:-1]) / 2
+
 
 class RaterGrid(NamedTuple):
-    """The raters' parameters, flattened: 45 that shape the logistic, 9 that mix it."""
+    """The raters' parameters, flattened: 75 that shape the logistic, 7 that mix it."""
 
-    slope: np.ndarray
-    bias: np.ndarray
-    tie: np.ndarray
+    jnd: np.ndarray
+    asymmetry: np.ndarray
+    weber: np.ndarray
     lapse: np.ndarray
     left: np.ndarray
-    weight: np.ndarray  # (45, 9)
-    stated: np.ndarray  # (45,): times these the weights are those for the stated region
+    weight: np.ndarray  # (75, 7)
+    stated: np.ndarray  # (75,): times these the weights are those for the stated region
 
 
 def _rater_grid() -> RaterGrid:
-    def flat(*axes: tuple[Sequence[float], Sequence[float]]) -> tuple[list[np.ndarray], np.ndarray]:
-        values = np.meshgrid(*(np.array(v) for v, _ in axes), indexing="ij")
-        weights = np.meshgrid(*(np.array(w) / sum(w) for _, w in axes), indexing="ij")
-        return [v.ravel() for v in values], np.prod(weights, axis=0).ravel()
-
-    (jnd, bias, tie), shape = flat(JNDS, BIASES, TIES)
-    (lapse, left), mix = flat(LAPSES, LEFTS)
+    axes = JNDS, ASYMMETRIES, WEBERS
+    jnd, asymmetry, weber = np.array(list(itertools.product(*(v for v, _ in axes)))).T
+    shape = np.prod(list(itertools.product(*(np.array(w) / sum(w) for _, w in axes))), axis=1)
+    lapse, left = np.array(LAPSES[0]).T
+    mix = np.array(LAPSES[1]) / sum(LAPSES[1])
     stated = np.interp(jnd, JNDS[0], STATED) / np.interp(jnd, *JNDS)
-    return RaterGrid(SLOPE / jnd, bias, tie, lapse, left, shape[:, None] * mix, stated)
+    return RaterGrid(jnd, asymmetry, weber, lapse, left, shape[:, None] * mix, stated)
 
 
 RATER_GRID = _rater_grid()
@@ -110,26 +196,30 @@ RATER_GRID = _rater_grid()
 class Bisection(PersonMethod):
     """Bayesian bisection: one dimension, human answers.
 
-    A person's loss is the distance to an ideal. The one of two points m ± h that they prefer tells
-    on which side of m the ideal lies, more surely the further away. The posterior of the ideal is
-    kept on a grid, for every combination of a rater's just-noticeable difference, lapse rate, share
-    of "left" in lapses, side bias and tie width.
+    A person's loss is the distance to an ideal, about. The one of two points m ± h that they
+    prefer tells on which side of m the ideal lies. The posterior of the ideal is kept on a grid,
+    for every combination of what a rater may be like. That is the just-noticeable difference (JND),
+    the Weber fraction, the asymmetry, the lapse rate and the share of "left" in lapses. Asymmetry
+    is by how much one side of the ideal is worse than the distance, and the other better.
 
         p(ideal) = prior(ideal) Π_raters Σ_parameters p(parameters) Π_answers P(answer | ...)
-        ask: m ± h with the m, among quantiles of p, whose answer tells most about the ideal, or,
-             for the fifth to the seventh, leaves the densest window of ± one JND;
-             h = 5 JND, or the length that holds nine tenths of p if that is more
+        ask: m ± h with the m and h whose answer tells most about the ideal, or,
+             for the fifth to the seventh, leaves the densest window of ± one JND; h ≥ 2 JND
+        now and then, from the tenth on and as long as they may not look at what they see:
+             a question whose likelier answer has probability 0.95
         recommend: the middle of the shortest interval that holds half of p
 
-    Raters are independent given the ideal, so raters who contradict themselves get a flat factor
-    and count less. Questions and recommendation lean on the assumed JND. The stated region does
-    not: there p(JND) is about flat, over a factor of nine either way.
+    The prior is about flat within its radius, and has a tail that reaches everywhere: the whole
+    circle, or an endless line. Raters are independent given the ideal, so raters who contradict
+    themselves get a flat factor and count less. Questions and recommendation lean on the assumed
+    JND. The stated region does not: there p(JND) is about flat, over a factor of nine either way.
+    The region also allows for the possibility that nobody looks, and then holds 80 % of the prior.
 
     Parameters
     ----------
-    domain, x_tol, parallel, min_radius, jnd, prior_radius
+    domain, x_tol, parallel, min_radius, jnd, prior_radius, catch
         As in `geoduel.methods.people.questions.PersonMethod`. An assumed JND that is wrong by a
-        factor of 3 does little harm, and 3 % of the belief lies beyond the radius of the prior.
+        factor of 3 does little harm. About a fifth of the belief lies beyond the radius.
 
     References
     ----------
@@ -148,7 +238,7 @@ class Bisection(PersonMethod):
     True
     """
 
-    version: ClassVar[int] = 2
+    version: ClassVar[int] = 3
 
     def start(self, manifold: Manifold, x0: Array, rng: np.random.Generator) -> BisectionState:
         if manifold.dim != 1:
@@ -157,11 +247,20 @@ class Bisection(PersonMethod):
                 f"{manifold.dim}; for 2 to 6 see IdealPoint"
             )
         radius, _ = self.scales(manifold)
-        furthest = min(1.5 * radius, manifold.injectivity_radius)
-        grid = np.linspace(-furthest, furthest, int(CELLS * furthest / radius) | 1)
-        prior = np.exp(-DECAY_BEYOND * np.maximum(abs(grid) / radius - 1, 0))
-        state = BisectionState(x0, grid, prior, _fresh(len(grid)), Raters(("",), (0,)), x0)
-        return self._concluded(manifold, state)
+        space = space_of(manifold, x0, radius)
+        edges = np.array([space.low, space.high])
+        state = BisectionState(
+            x0,
+            space,
+            Answers.none(),
+            edges,
+            np.ones(1),
+            _fresh(1),
+            Raters(("",), (0,)),
+            Attention.none(),
+            x0,
+        )
+        return self._concluded(manifold, self._refined(manifold, state))
 
     def propose(
         self,
@@ -170,38 +269,53 @@ class Bisection(PersonMethod):
         rng: np.random.Generator,
         pending: Sequence[tuple[Array, Array]] = (),
     ) -> tuple[Array, Array]:
-        radius, assumed = self.scales(manifold)
-        p = posterior(state)
-        possible = np.flatnonzero(p > 1e-7 * p.max())
-        keep = slice(possible[0], possible[-1] + 1)
-        grid, p = state.grid[keep], p[keep] / p[keep].sum()
-        cumulated = np.cumsum(p)
-        shape, lapsed = self._average(state, keep)
-        jnd = assumed * float((SLOPE / RATER_GRID.slope) @ (shape @ p) / np.sum(shape @ p))
-        spread = np.interp([0.05, 0.95], cumulated, grid)
-        half = min(max(WIDE * jnd, float(spread[1] - spread[0])), radius)
-        half = max(half, self.min_radius)
+        _, assumed = self.scales(manifold)
+        sample = drawn(posterior(state), SAMPLE, 0.5)
+        ideals = state.grid[sample]
+        w = np.full(SAMPLE, 1 / SAMPLE)
+        shape, lapsed = self._average(state, sample)
 
-        worlds = p[None]  # what may be believed once the open questions are answered
+        worlds = w[None]  # what may be believed once the open questions are answered
         outer = 0.2
+        easy = state.attention.easy.sum()
         if pending:
             outer = 0.04
-            chances = self._predict(manifold, state, *stacked(pending), grid, shape, lapsed)
-            truths = drawn(p, FANTASIES, 0.5)
-            worlds = p * [np.prod(imagined(rng, chances, t), axis=0) for t in truths]
+            ta, tb = (_coordinate(manifold, state, x) for x in stacked(pending))
+            chances = self._predict(manifold, state, ta, tb, ideals, shape, lapsed)
+            truths = drawn(w, FANTASIES, 0.5)
+            worlds = w * [np.prod(imagined(rng, chances, t), axis=0) for t in truths]
             worlds /= worlds.sum(axis=1, keepdims=True)
-        centres = np.interp(np.linspace(outer, 1 - outer, 15), cumulated, grid)
+            easy += np.sum(chances[:2].mean(axis=1).max(axis=0) >= EASY)
+        spread = np.quantile(ideals, [0.05, 0.95])
+        widest = max(spread[1] - spread[0], USUAL * assumed)
+        if state.space.circle:
+            widest = min(widest, (state.space.high - state.space.low) / 4)
+        halves = np.geomspace(min(NARROW * assumed, widest), widest, WIDTHS)
+        halves = np.maximum(halves, self.min_radius)
+        n = sum(state.raters.answers)
+        nine_tenths = (spread[1] - spread[0]) / assumed
+        if (
+            n >= (EASY_FROM if nine_tenths <= EASY_CLOSE else EASY_ANYWAY)
+            and easy < self.catch * n
+            and state.attention.doubt() > SETTLED
+        ):
+            half = max(USUAL * assumed, self.min_radius)
+            pair = self._easy_question(manifold, state, rng, ideals, shape, lapsed, half)
+            if pair is not None:
+                return pair
+        centres = np.quantile(ideals, np.linspace(outer, 1 - outer, 13))
         if self.domain is not None:  # the ideal may lie outside, where nothing can be asked
-            around = np.linspace(state.grid[0], state.grid[-1], 45)
-            allowed = to_numpy(self.domain.contains(self._points(manifold, state.start, around)))
+            radius = min(3 * self.scales(manifold)[0], state.space.high - state.space.low)
+            around = np.linspace(-radius, radius, 45) / 2
+            allowed = to_numpy(self.domain.contains(_points(manifold, state.start, around)))
             centres = np.concatenate([centres, around[allowed > 0]])
-        a, b = self._ends(manifold, state.start, centres, half)
-        chances = self._predict(manifold, state, a, b, grid, shape, lapsed)
-        if DENSE[0] <= sum(state.raters.answers) < DENSE[1]:
-            deviation = math.sqrt(max(p @ grid**2 - (p @ grid) ** 2, 0))
-            cells = round(min(assumed, deviation) / (grid[1] - grid[0]))
+        centres, halves = (x.ravel() for x in np.meshgrid(centres, halves))
+        a, b, ta, tb = self._ends(manifold, state, centres, halves)
+        chances = self._predict(manifold, state, ta, tb, ideals, shape, lapsed)
+        if DENSE[0] <= n < DENSE[1] and nine_tenths <= CLOSE:
+            width = min(assumed, float(np.std(ideals)))
             gain = sum(
-                np.mean(densest_window(worlds[:, None] * q.T, cells), axis=0) for q in chances
+                np.mean(densest(ideals, worlds[:, None] * q.T, width), axis=0) for q in chances
             )
         else:
             gain = information(worlds, chances)
@@ -223,73 +337,165 @@ class Bisection(PersonMethod):
         check_answer(answer, left)
         raters, r = state.raters.hear(rater or "", RATERS)
         if r == len(state.tables):
-            tables = np.concatenate([state.tables, _fresh(len(state.grid))])
-        else:
-            tables = state.tables.copy()
-        _, jnd = self.scales(manifold)
-        z = self._difference(manifold, state, a[None], b[None], state.grid)[0] / jnd
-        g = RATER_GRID
-        x = g.slope[:, None] * z + left * g.bias[:, None]
-        tie = g.tie[:, None]
-        if answer == 0:
-            looked = np.maximum(1 - sigmoid(x - tie) - sigmoid(-x - tie), 0)
-            share = np.full(len(g.left), LAPSED_TIES)
-        else:
-            looked = sigmoid(-answer * x - tie)
-            share = 0.5 - answer * left * (g.left - 0.5)
-        lapse = g.lapse[:, None].astype(np.float32)
-        guess = (g.lapse * share)[:, None].astype(np.float32)
-        tables[r] *= guess + (1 - lapse) * looked[:, None, :].astype(np.float32)
-        tables[r] /= tables[r].max()
-        state = state._replace(tables=tables, raters=raters)
-        return self._concluded(manifold, _refined(state))
+            fresh = _fresh(len(state.grid))
+            state = state._replace(tables=np.concatenate([state.tables, fresh]))
+        ta, tb = _coordinate(manifold, state, namespace(a, b).stack([a, b]))
+        one = (ta, tb, answer, left, r)
+        expected = self._expected(manifold, state, ta, tb, r)
+        state = state._replace(
+            answers=state.answers.append(*one),
+            raters=raters,
+            attention=state.attention.hear(r, expected, answer, left),
+        )
+        tables = state.tables.copy()
+        self._hear(manifold, state, tables, one)
+        state = self._refined(manifold, state._replace(tables=tables))
+        return self._concluded(manifold, state)
 
     def observers(self, manifold: Manifold, state: BisectionState) -> dict[str, Observer]:
         """What is known about each rater."""
         _, jnd = self.scales(manifold)
-        p = posterior(state)
+        p, g = posterior(state), RATER_GRID
         found = {}
-        for name, n, table in zip(*state.raters, state.tables, strict=True):
+        for r, (name, n, table) in enumerate(zip(*state.raters, state.tables, strict=True)):
             w = _conditional(table) @ p
             shape, mix = w.sum(axis=1), w.sum(axis=0)
+            factor = math.exp(float(shape @ np.log(g.jnd)))
+            bias, tie = self._manners(manifold, state, r, factor)
             found[name] = Observer(
                 answers=n,
-                jnd=jnd * math.exp(float(shape @ np.log(SLOPE / RATER_GRID.slope))),
-                lapse=float(mix @ RATER_GRID.lapse),
-                left=float(mix @ (RATER_GRID.lapse * RATER_GRID.left) / (mix @ RATER_GRID.lapse)),
-                bias=float(shape @ (RATER_GRID.bias / SLOPE)),
-                tie=float(shape @ (RATER_GRID.tie / SLOPE)),
+                jnd=jnd * factor,
+                lapse=float(mix @ g.lapse),
+                left=float(mix @ (g.lapse * g.left) / (mix @ g.lapse)),
+                bias=bias,
+                tie=tie,
+                weber=float(shape @ g.weber),
+                verdict=state.attention.verdict(r) if r < len(state.attention.looks) else None,
             )
         return found
 
     # -- pieces ----------------------------------------------------------------------------------
 
-    def _points(self, manifold: Manifold, start: Array, t: np.ndarray) -> Array:
-        xp = namespace(start)
-        c = xp.asarray(t[:, None], dtype=start.dtype, device=device(start))
-        return manifold.exp(start, manifold.from_coords(start, c))
+    def _easy_question(
+        self,
+        manifold: Manifold,
+        state: BisectionState,
+        rng: np.random.Generator,
+        ideals: np.ndarray,
+        shape: np.ndarray,
+        lapsed: np.ndarray,
+        half: float,
+    ) -> tuple[Array, Array] | None:
+        """A narrow question beside the posterior, whose likelier answer is all but known."""
+        middle, side = np.median(ideals), rng.choice([-1, 1])
+        away = np.geomspace(half / 10, max(10 * half, 3 * np.ptp(ideals)), 40)
+        a, b, ta, tb = self._ends(manifold, state, middle + side * away, np.full(40, half))
+        chances = self._predict(manifold, state, ta, tb, ideals, shape, lapsed)
+        likelier = chances[:2].mean(axis=1).max(axis=0)
+        j = int(np.argmax(likelier >= min(EASY_AT, likelier.max())))  # the nearest
+        return (a[j], b[j]) if likelier[j] >= EASY else None
 
     def _ends(
-        self, manifold: Manifold, start: Array, centres: np.ndarray, half: float
-    ) -> tuple[Array, Array]:
-        """Pairs at centres ± half of the grid, inside the domain."""
+        self, manifold: Manifold, state: BisectionState, centres: np.ndarray, halves: np.ndarray
+    ) -> tuple[Array, Array, np.ndarray, np.ndarray]:
+        """Pairs at centres ± halves of the grid, inside the domain, and their coordinates."""
+        space = state.space
+
+        def at(t: np.ndarray) -> np.ndarray:
+            return t if space.circle else np.clip(t, space.low, space.high)
 
         def ends(h: np.ndarray) -> tuple[Array, Array]:
-            return tuple(self._points(manifold, start, centres + t) for t in (h, -h))
+            return tuple(_points(manifold, state.start, at(centres + t)) for t in (h, -h))
 
-        return inside(self.domain, ends, np.full(len(centres), half))
+        a, b = inside(self.domain, ends, halves)
+        if self.domain is None:
+            return a, b, at(centres + halves), at(centres - halves)
+        return a, b, _coordinate(manifold, state, a), _coordinate(manifold, state, b)
 
-    def _difference(
-        self, manifold: Manifold, state: BisectionState, a: Array, b: Array, grid: np.ndarray
+    def _argument(
+        self,
+        manifold: Manifold,
+        space: Space,
+        a: np.ndarray | float,
+        b: np.ndarray | float,
+        ideals: np.ndarray,
+        shapes: np.ndarray | slice = slice(None),
     ) -> np.ndarray:
-        """By how much each ideal prefers a to b: d(ideal, b) - d(ideal, a), shape (pairs, n)."""
-        ideals = self._points(manifold, state.start, grid)[None]
-        return to_numpy(manifold.dist(ideals, b[:, None]) - manifold.dist(ideals, a[:, None]))
+        """The logistic's argument, "a" rather than "b", for shapes of raters, pairs and ideals."""
+        _, jnd = self.scales(manifold)
+        ways = [space.between(np.asarray(t)[..., None], ideals) / jnd for t in (a, b)]
+        g, ndim = RATER_GRID, ways[0].ndim
+        alphas, which = np.unique(g.asymmetry[shapes], return_inverse=True)
+        losses = [abs(d) + alphas.reshape(-1, *[1] * ndim) * d for d in ways]
+        difference = (SLOPE * (losses[1] - losses[0])).astype(np.float32)[which]
+        mean = ((losses[0] + losses[1]) / 2).astype(np.float32)[which]
+        jnds, webers = (
+            x[shapes].astype(np.float32).reshape(-1, *[1] * ndim) for x in (g.jnd, g.weber)
+        )
+        return difference / (jnds + webers * mean)
+
+    def _hear(
+        self,
+        manifold: Manifold,
+        state: BisectionState,
+        tables: np.ndarray,
+        one: tuple[float, float, float, float, float],
+    ) -> None:
+        """Multiply the table of a rater by the likelihood of one answer."""
+        a, b, answer, left, r = one
+        g, table = RATER_GRID, tables[int(r)]
+        x = self._argument(manifold, state.space, a, b, state.grid)
+        looked = np.float32(0)
+        if answer == 0:
+            share = np.full(len(g.left), LAPSED_TIES)
+            looked = _tied(x)
+        else:
+            share = 0.5 - answer * left * (g.left - 0.5)
+            looked = sigmoid(-np.float32(answer) * x)
+        table *= (g.lapse * share).astype(np.float32)[:, None] + (
+            (1 - g.lapse).astype(np.float32)[:, None] * looked[:, None, :]
+        )
+        table /= table.max()
+        np.maximum(table, FLOOR, out=table)
+
+    def _expected(
+        self, manifold: Manifold, state: BisectionState, a: float, b: float, r: int
+    ) -> float:
+        """Predicted probability that rater r says "b" rather than "a"."""
+        p = posterior(state)
+        x = self._argument(manifold, state.space, a, b, state.grid)
+        q = _conditional(state.tables[r]) * p
+        lapse = RATER_GRID.lapse
+        weight = np.matmul(1 - lapse, q)
+        lapsed = float(q.sum(axis=(0, 2)) @ lapse) / 2
+        return float(np.sum(weight * sigmoid(-x))) + lapsed
+
+    def _manners(
+        self, manifold: Manifold, state: BisectionState, r: int, factor: float
+    ) -> tuple[float, float]:
+        """Posterior means of a rater's bias and tie width, in JND, with the rest as believed."""
+        _, jnd = self.scales(manifold)
+        mine = state.answers.rater == r
+        a, b, answer, left, _ = (x[mine] for x in state.answers)
+        ideals = state.grid[drawn(posterior(state), 24, 0.5)]
+        ways = [state.space.between(t[:, None], ideals) for t in (a, b)]
+        x = (abs(ways[1]) - abs(ways[0])) / (jnd * factor) * SLOPE  # (answers, ideals)
+        logs = []
+        pairs = list(itertools.product(zip(*BIASES, strict=True), zip(*TIES, strict=True)))
+        for (bias, wb), (tie, wt) in pairs:
+            y = x + left[:, None] * bias
+            first, second = sigmoid(y - tie), sigmoid(-y - tie)
+            seen = np.where(answer[:, None] < 0, first, second)
+            seen = np.where(answer[:, None] == 0, np.maximum(1 - first - second, 0), seen)
+            logs.append(np.log(0.03 + 0.94 * seen).sum(axis=0) + math.log(wb * wt))
+        w = np.exp(np.array(logs) - np.max(logs)).sum(axis=1)
+        w /= w.sum()
+        return tuple(float(w @ [pair[i][0] for pair in pairs]) / SLOPE for i in (0, 1))  # pyright: ignore
 
     @staticmethod
-    def _average(state: BisectionState, keep: slice) -> tuple[np.ndarray, np.ndarray]:
-        """For each ideal, of a typical rater: weights of the 45 shapes, and the share of lapses."""
-        q = sum(_conditional(t[..., keep]) for t in state.tables) / len(state.tables)
+    def _average(state: BisectionState, cells: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """For each ideal, of a typical rater: weights of the 75 shapes, and the share of lapses."""
+        q = sum(_conditional(t[..., cells]) for t in state.tables) / len(state.tables)
         lapse = RATER_GRID.lapse.astype(np.float32)
         looked = np.matmul(1 - lapse, q)
         return looked, 1 - looked.sum(axis=0)
@@ -298,42 +504,165 @@ class Bisection(PersonMethod):
         self,
         manifold: Manifold,
         state: BisectionState,
-        a: Array,
-        b: Array,
-        grid: np.ndarray,
+        a: np.ndarray,
+        b: np.ndarray,
+        ideals: np.ndarray,
         shape: np.ndarray,
         lapsed: np.ndarray,
     ) -> np.ndarray:
         """Probabilities of "a", "b" and a tie given the ideal, shape (3, n, pairs)."""
-        _, jnd = self.scales(manifold)
-        z = self._difference(manifold, state, a, b, grid) / jnd
-        pa, pb = np.empty_like(z), np.empty_like(z)
-        # Sides are not known yet: the bias has no say.
-        shape = shape.reshape(len(JNDS[0]), len(BIASES[0]), len(TIES[0]), -1).sum(axis=1)
-        for row, x, y in zip(z, pa, pb, strict=True):
-            steep = row / np.array(JNDS[0])[:, None, None] * SLOPE
-            width = np.array(TIES[0])[:, None]
-            x[:] = np.sum(shape * sigmoid(steep - width), axis=(0, 1)) + lapsed / 2
-            y[:] = np.sum(shape * sigmoid(-steep - width), axis=(0, 1)) + lapsed / 2
-        return np.stack([pa, pb, np.maximum(1 - pa - pb, 0)]).swapaxes(1, 2)
+        # Sides are not known yet, nor whether this rater calls any ties: neither has a say.
+        likely = np.flatnonzero(shape.max(axis=1) > RARE)
+        x = self._argument(manifold, state.space, a, b, ideals, likely)
+        w = shape[likely] * (shape.sum(axis=0) / shape[likely].sum(axis=0))
+        pa = np.einsum("sn,smn->nm", w, sigmoid(x)).astype(np.float64) + lapsed[:, None] / 2
+        return np.stack([pa, 1 - pa, np.zeros_like(pa)])
+
+    def _refined(self, manifold: Manifold, state: BisectionState) -> BisectionState:
+        """Another grid, until no cell is heavy."""
+        radius, jnd = self.scales(manifold)
+        for _ in range(4):
+            p = posterior(state)
+            if len(p) > 1 and p.max() <= HEAVY:
+                break
+            edges = _mesh(state.space, state.edges, p, radius)
+            if len(p) > 1 and np.min(np.diff(edges)) < 1e-6 * jnd:
+                break
+            prior = np.diff(prior_below(state.space, radius, edges))
+            tables = np.repeat(_fresh(len(prior)), len(state.tables), axis=0)
+            state = state._replace(edges=edges, prior=prior, tables=tables)
+            for one in zip(*state.answers, strict=True):
+                self._hear(manifold, state, tables, one)
+        return state
 
     def _concluded(self, manifold: Manifold, state: BisectionState) -> BisectionState:
-        p, grid = posterior(state), state.grid
-        middle = middle_of_half(grid, p)
-        best = self._points(manifold, state.start, np.array([middle]))[0]
+        p, space = posterior(state), state.space
+        middle = middle_of_half(state.edges, p, space.circle)
+        best = _points(manifold, state.start, np.array([middle]))[0]
         if self.domain is not None:
             best = self.domain.project(best)
-        radius = radius_holding(REGION, abs(grid - middle), posterior(state, stated=True))
+        doubt = wary(state.attention.doubt())
+        edges = state.edges
+        believed = (1 - doubt) * posterior(state, stated=True) + doubt * state.prior
+        region = _radius(space, edges, believed, middle)
         lapse = RATER_GRID.lapse
         wrong = [float((_conditional(t) @ p).sum(axis=0) @ lapse) / 2 for t in state.tables]
         noise = float(np.average(wrong, weights=np.array(state.raters.answers) + 1e-9))
-        stop = self.settled(radius)
-        return state._replace(best=best, uncertainty=radius, noise=noise, stop=stop)
+        stop = self.settled(region)
+        return state._replace(best=best, uncertainty=region, noise=noise, stop=stop)
+
+
+def wary(doubt: float) -> float:
+    """The weight of the prior in the stated region, from the doubt whether anybody looks."""
+    return WARY * doubt / (1 + (WARY - 1) * doubt)
+
+
+def _points(manifold: Manifold, start: Array, t: np.ndarray) -> Array:
+    """The points of these coordinates."""
+    xp = namespace(start)
+    c = xp.asarray(np.asarray(t)[:, None], dtype=start.dtype, device=device(start))
+    return manifold.exp(start, manifold.from_coords(start, c))
+
+
+def _coordinate(manifold: Manifold, state: BisectionState, x: Array) -> np.ndarray:
+    """Coordinates of points: their distance, on the side where a point at this distance is x."""
+    start = state.start
+    t = np.atleast_1d(to_numpy(manifold.dist(start[None], x))).astype(np.float64)
+    off = [to_numpy(manifold.dist(_points(manifold, start, s * t), x)) for s in (1, -1)]
+    return np.where(off[0] <= off[1], t, -t)
+
+
+def space_of(manifold: Manifold, x0: Array, radius: float) -> Space:
+    """Whether the geodesic through x0 closes, ends or goes on, and where."""
+
+    def straight(t: float) -> bool:
+        try:
+            d = float(to_numpy(manifold.dist(x0, _points(manifold, x0, np.array([t]))[0])))
+        except (GeoduelError, ArithmeticError):  # too far for the numbers of the points
+            return False
+        return abs(d - abs(t)) <= 10 * eps(x0) ** 0.5 * abs(t)
+
+    furthest = manifold.injectivity_radius
+    if math.isfinite(furthest):
+        ends = _points(manifold, x0, np.array([-furthest, furthest]))
+        closed = float(to_numpy(manifold.dist(ends[0], ends[1]))) <= 1e-3 * furthest
+        if closed and straight(0.9 * furthest) and straight(-0.9 * furthest):
+            return Space(-furthest, furthest, True, True)
+    ends = [0.0, 0.0]
+    with np.errstate(all="ignore"):
+        for side in (-1, 1):
+            low, high = 0.0, min(furthest, REACH * radius)
+            if not straight(side * high):
+                for _ in range(60):
+                    half = (low + high) / 2
+                    low, high = (half, high) if straight(side * half) else (low, half)
+                high = low
+            ends[side > 0] = side * high
+    return Space(ends[0], ends[1], False, manifold.bounded)
 
 
 def _fresh(n: int) -> np.ndarray:
     """The table of a rater who has not answered yet."""
     return np.repeat(RATER_GRID.weight[None, :, :, None].astype(np.float32), n, axis=3)
+
+
+def prior_below(space: Space, radius: float, t: np.ndarray) -> np.ndarray:
+    """Prior probability of the coordinates from the middle of the space to t."""
+
+    def core(t: np.ndarray) -> np.ndarray:
+        beyond = np.maximum(abs(t) / radius - 1, 0)
+        return np.sign(t) * (
+            np.minimum(abs(t), radius) - radius / DECAY_BEYOND * np.expm1(-DECAY_BEYOND * beyond)
+        )
+
+    def tail(t: np.ndarray) -> np.ndarray:
+        return np.sign(t) * (1 - 1 / (1 + np.log1p(abs(t) / radius)))
+
+    ends = np.array([space.low, space.high])
+    turns = 0.0
+    if space.circle:
+        turn = space.high - space.low
+        turns = np.round(t / turn)
+        t = t - turns * turn
+    if radius == math.inf:
+        return turns + t / (space.high - space.low)
+    parts = [f(t) / np.diff(f(ends)) for f in (core, tail)]
+    share = EVEN if space.bounded else 0.0
+    even = t / (space.high - space.low)
+    return turns + (1 - TAIL - share) * parts[0] + TAIL * parts[1] + share * even
+
+
+def _mesh(space: Space, edges: np.ndarray, p: np.ndarray, radius: float) -> np.ndarray:
+    """Cells of about the same share of the posterior, and some everywhere else."""
+    if space.circle:  # the cut goes opposite to where the posterior is
+        turn = space.high - space.low
+        middle = middle_of_half(edges, p, True)
+        middle -= turn * round(middle / turn)
+        ends = middle - turn / 2, middle + turn / 2
+        edges = np.concatenate([edges[:-1] + k * turn for k in (-1, 0, 1)] + [edges[-1:] + turn])
+        p = np.tile(p, 3)
+    else:
+        ends = space.low, space.high
+    cumulated = np.append(0.0, np.cumsum(p))
+    low, high = np.interp(ends, edges, cumulated)
+
+    def scale(t: np.ndarray, c: float, s: float) -> np.ndarray:
+        """Even in the logarithm of the distance from c."""
+        f = np.arcsinh((t - c) / s)
+        f0, f1 = np.arcsinh((np.array(ends) - c) / s)
+        return (f - f0) / (f1 - f0)
+
+    where = np.union1d(np.interp(np.linspace(low, high, 200), cumulated, edges), edges)
+    where = where[(where > ends[0]) & (where < ends[1])]
+    extra = min(radius, ends[1] - ends[0]) * np.sinh(np.linspace(-21, 21, 300))
+    where = np.unique(np.concatenate([where, extra[(extra > ends[0]) & (extra < ends[1])], ends]))
+    posterior = (np.interp(where, edges, cumulated) - low) / (high - low)
+    q = np.interp(low + (high - low) * np.array([0.02, 0.5, 0.98]), cumulated, edges)
+    spread = max(q[2] - q[0], 1e-9 * (ends[1] - ends[0]))
+    about = scale(where, float(q[1]), float(spread))
+    even = scale(where, 0.0, min(radius, ends[1] - ends[0]))
+    total = FOCUS * posterior + (1 - FOCUS) / 2 * (about + even)
+    return np.interp(np.linspace(0, 1, CELLS + 1), total, where)
 
 
 def posterior(state: BisectionState, stated: bool = False) -> np.ndarray:
@@ -346,44 +675,49 @@ def posterior(state: BisectionState, stated: bool = False) -> np.ndarray:
     return p / p.sum()
 
 
+def _tied(x: np.ndarray) -> np.ndarray:
+    """Probability of a tie, by one who looks and calls some, over the widths that there are."""
+    total = np.zeros_like(x)
+    for tie, weight in zip(*TIES, strict=True):
+        tied = 1 - sigmoid(x - np.float32(tie)) - sigmoid(-x - np.float32(tie))
+        total = total + np.float32(weight / sum(TIES[1])) * np.maximum(tied, 0)
+    return total
+
+
 def _conditional(table: np.ndarray) -> np.ndarray:
     """Posterior of a rater's parameters given the ideal."""
     return table / np.maximum(table.sum(axis=(0, 1)), 1e-30)
 
 
-def middle_of_half(grid: np.ndarray, p: np.ndarray) -> float:
+def _radius(space: Space, edges: np.ndarray, p: np.ndarray, middle: float) -> float:
+    """Radius about the middle that holds the share `REGION` of p, which is even in each cell."""
+    inner = edges[:-1, None] + np.diff(edges)[:, None] * (np.arange(4) + 0.5) / 4
+    away = abs(space.between(inner.ravel(), np.array(middle)))
+    return radius_holding(REGION, away, np.repeat(p / 4, 4))
+
+
+def middle_of_half(edges: np.ndarray, p: np.ndarray, circle: bool = False) -> float:
     """Middle of the shortest interval that holds half of p; the mean of several as short."""
-    cell = grid[1] - grid[0]
-    edges = np.append(grid, grid[-1] + cell) - cell / 2
-    cumulated = np.append(0.0, np.cumsum(p))
+    cumulated = np.append(0.0, np.cumsum(p)) / np.sum(p)
+    turn = center = 0.0
     below = (np.arange(1000) + 0.5) / 2000  # mass to its left
-    low, high = (np.interp(q, cumulated / cumulated[-1], edges) for q in (below, below + 0.5))
-    shortest = high - low <= np.min(high - low) + 1e-6 * cell
-    return float(np.mean((low + high)[shortest]) / 2)
+    if circle:
+        below = 2 * below - 0.25
+        turn, center = edges[-1] - edges[0], (edges[-1] + edges[0]) / 2
+        edges = np.concatenate([edges[:-1] - turn, edges[:-1], edges + turn])
+        cumulated = np.concatenate([cumulated[:-1] - 1, cumulated[:-1], cumulated + 1])
+    low, high = (np.interp(q, cumulated, edges) for q in (below, below + 0.5))
+    lengths = high - low
+    middles = (low + high)[lengths <= lengths.min() * (1 + 1e-6)] / 2
+    if circle:
+        nearest = middles[np.argmin(abs(middles - center))]
+        middles -= turn * np.round((middles - nearest) / turn)
+    return float(np.mean(middles))
 
 
-def densest_window(p: np.ndarray, width: int) -> np.ndarray:
-    """Most mass within ``width`` cells of a cell, along the last axis."""
-    n = p.shape[-1]
+def densest(points: np.ndarray, p: np.ndarray, width: float) -> np.ndarray:
+    """Most mass within ``width`` of one of the sorted points, along the last axis."""
     total = np.concatenate([np.zeros((*p.shape[:-1], 1)), np.cumsum(p, axis=-1)], axis=-1)
-    i = np.arange(n)
-    mass = total[..., np.minimum(i + width + 1, n)] - total[..., np.maximum(i - width, 0)]
-    return mass.max(axis=-1)
-
-
-def _refined(state: BisectionState) -> BisectionState:
-    """A finer grid, once all but 1e-6 of the posterior fits into a third of the present one."""
-    grid, cumulated = state.grid, np.cumsum(posterior(state))
-    low, high = np.searchsorted(cumulated, [5e-7, 1 - 5e-7])
-    if 3 * (high - low + 2) > len(grid):
-        return state
-    margin = (high - low) // 4 + 1
-    low, high = max(low - margin, 0), min(high + margin, len(grid) - 1)
-    new = np.linspace(grid[low], grid[high], CELLS)
-    at = np.clip((new - grid[0]) / (grid[1] - grid[0]), 0, len(grid) - 1.000001)
-    i = at.astype(int)
-    f = at - i
-    prior = state.prior[i] * (1 - f) + state.prior[i + 1] * f
-    f = f.astype(np.float32)
-    tables = state.tables[..., i] * (1 - f) + state.tables[..., i + 1] * f
-    return state._replace(grid=new, prior=prior, tables=tables)
+    high = np.searchsorted(points, points + width, "right")
+    low = np.searchsorted(points, points - width, "left")
+    return (total[..., high] - total[..., low]).max(axis=-1)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar, NamedTuple
 
 import numpy as np
@@ -230,7 +230,8 @@ class IdealPoint(PersonMethod):
         found = {}
         for r, (name, n) in enumerate(zip(*belief.raters, strict=True)):
             offset = 0.0 if isinstance(belief, Cloud) else belief.offsets[r]
-            found[name] = Traits.of(others + offset, belief.prior).observer(n, w)
+            seen = Traits.of(others + offset, belief.prior).observer(n, w)
+            found[name] = replace(seen, verdict=state.attention.verdict(r))
         return found
 
     # -- pieces ----------------------------------------------------------------------------------

@@ -8,6 +8,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from .attention import Verdict
+
 __all__ = ["Observer", "Raters", "chance", "sigmoid"]
 
 # Priors of what differs from person to person. Bias and tie width are in units of the logistic's
@@ -42,7 +44,8 @@ class Observer:
         Differences below this many JND are called a tie, where the rater calls any.
     weber : float
         Growth of the JND with the mean distance of the two points from the ideal, a fraction.
-        `Bisection` does not estimate it, and says 0.
+    verdict : Verdict, optional
+        Whether they look at what they are shown, and what says so.
     """
 
     answers: int
@@ -52,6 +55,7 @@ class Observer:
     bias: float
     tie: float
     weber: float = 0.0
+    verdict: Verdict | None = None
 
 
 class Raters(NamedTuple):

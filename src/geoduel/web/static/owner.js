@@ -105,18 +105,27 @@ function table(caption, names, rows) {
     cell.scope = "col";
     head.append(cell);
   }
-  const body = html("tbody", "", ...rows.map((row) => html("tr", "", ...row.map((cell) => html("td", cell)))));
+  const body = html("tbody", "", ...rows.map((row) => html("tr", "", ...row.map((cell) => cell instanceof Node ? html("td", "", cell) : html("td", cell)))));
   return html("table", "", html("caption", caption), html("thead", "", head), body);
 }
 
-function tables({ raters, pairs, unit }) {
+// A word, and what it rests on below.
+function said(word, why) {
+  const below = html("small", why ?? "");
+  return html("div", word, ...(why ? [below] : []));
+}
+
+function tables({ raters, pairs, camps, unit }) {
   const apart = (value) => (value === null ? "–" : length(value, unit));
   const made = [];
   if (raters.length)
     made.push(table("Raters",
-      ["Name", "Answers", "Ties", "Skips", "Agrees with itself", "Agrees with the result", "Own best is off by"],
-      raters.map((r) => [r.name || "(no name)", r.answers, r.ties, r.skips, share(r.consistency),
-        share(r.with_result), apart(r.apart)])));
+      ["Name", "Verdict", "Answers", "Ties", "Skips", "Agrees with itself", "Agrees with the result", "Own best is off by"],
+      raters.map((r) => [r.name || "(no name)", said(r.verdict, r.evidence), r.answers, r.ties, r.skips,
+        share(r.consistency), share(r.with_result), said(apart(r.apart), r.compared)])));
+  if (camps.length)
+    made.push(table("Raters who like different things", ["Raters", "Their best point is known to"],
+      camps.map((c) => [c.members.join(", "), c.uncertainty === null ? "–" : `±${length(c.uncertainty, unit)}`])));
   if (pairs.length)
     made.push(table("Agreement between raters", ["Raters", "Their best points are apart by", "Same answers"],
       pairs.map((p) => [p.raters.join(" and "), apart(p.apart), share(p.same)])));
