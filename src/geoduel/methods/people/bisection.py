@@ -54,7 +54,7 @@ CLOSE = 15.0  # JND that hold nine tenths of the posterior, where questions are 
 EASY_FROM = 9  # answers before the first easy question, if
 EASY_CLOSE = 6.0  # no more than so many JND hold nine tenths of the posterior
 EASY_ANYWAY = 20  # answers before it if they do not
-WARY = 4.0  # times the odds that nobody looks, for the stated region: it is said once and for all
+WARY = 6.0  # times the odds that nobody looks, for the stated region: it is said once and for all
 SETTLED = 0.03  # doubt whether they look that needs no further easy questions
 EASY_AT = 0.95  # predicted probability of the likelier answer to an easy question
 

@@ -56,7 +56,7 @@ FANTASIES = 6  # worlds imagined
 IN_A_WORLD = 40  # effective particles in each of them, at least
 # An easy question is as likely answered one way, and about a point so many deviations off.
 EASY, OFF = 0.95, (1.5, 2.5, 4.0, 6.0)
-VERIFY = 2.0  # radius of the belief, in JND, below which easy questions are asked
+VERIFY = 1.5  # radius of the belief, in JND, below which easy questions are asked
 
 
 class IdealPointState(NamedTuple):

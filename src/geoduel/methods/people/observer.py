@@ -15,7 +15,7 @@ __all__ = ["Observer", "Raters", "chance", "sigmoid"]
 # Priors of what differs from person to person. Bias and tie width are in units of the logistic's
 # argument, where a JND is `SLOPE`.
 JND_SPREAD = 0.8  # log JND: tanh(this · normal) runs about evenly over its range, from -1 to 1
-WEBER_MEDIAN, WEBER_SPREAD = 0.03, 1.3  # log-normal: the Weber fraction
+WEBER_MEDIAN, WEBER_SPREAD = 0.015, 1.5  # log-normal: the Weber fraction
 LAPSE_MEDIAN, LAPSE_SPREAD = 0.03, 0.8  # logit-normal: share of answers that ignore the question
 LEFT_MEDIAN, LEFT_SPREAD = 0.5, 1.2  # logit-normal: share of "left" among those
 BIAS_SPREAD = 0.25  # normal about 0: what is added for the left picture
