@@ -33,7 +33,7 @@ def log_likelihood(model, theta, answers, prior):
     L = model.factor(theta[None])[0] if model.metric else np.eye(d)
     middle = math.sqrt(prior.least * prior.most)
     near = middle * (prior.most / prior.least) ** (math.tanh(0.8 * u[0]) / 2)
-    weber = 0.03 * math.exp(1.3 * u[5])
+    weber = WEBER_MEDIAN * math.exp(WEBER_SPREAD * u[5])
     lapse = 1 / (1 + math.exp(-(math.log(0.03 / 0.97) + 0.8 * u[1])))
     rho = 1 / (1 + math.exp(-1.2 * u[2]))
     bias, tie = 0.25 * u[3], 0.35 * math.exp(u[4])
@@ -67,7 +67,7 @@ def test_gradient_is_the_derivative(flat_answers, from_prior, metric):
     answers, model = flat_answers(rng, 6, 3), Perception(3, metric)
     prior = Prior(1.0, 0.5 / 9, 4.5, True)
     particles = from_prior(rng, model, 4, prior)
-    particles[:, 3 + OTHERS - 1] = [-1.0, 0.5, 1.0, 2.0]  # Weber fractions, small and large
+    particles[:, 3 + OTHERS - 1] = [0.0, 0.5, 1.0, 2.0]  # Weber fractions, small and large
     particles[0, :3] = [1.5, -2.0, 0.5]  # beyond the radius of the prior
 
     def target(x):
@@ -228,7 +228,7 @@ def test_typical_traits_are_the_medians():
     assert found.jnd == pytest.approx(math.sqrt(PRIOR.least * PRIOR.most))
     assert (found.lapse, found.left) == pytest.approx((0.03, 0.5))
     assert found.bias == 0
-    assert found.weber == pytest.approx(0.03)
+    assert found.weber == pytest.approx(WEBER_MEDIAN, rel=1e-6)
     assert found.tie == pytest.approx(0.35 / math.log(3))
 
 
