@@ -36,7 +36,7 @@ from .perception import (
     log_prior_of_length,
     rater_offset,
 )
-from .weights import drawn
+from .weights import drawn, radius_holding
 
 __all__ = [
     "Belief",
@@ -67,7 +67,9 @@ JUDGES = 16  # particles from which raters are judged
 # nearly always: so many deviations more often.
 IGNORED, LAPSES = 0.25, 7.0
 SETTLING = 2  # moves of each particle when the chart is new
-PROPOSALS, KERNELS = 4000, 100  # from which the particles are drawn then, and their Gaussians
+# The particles are drawn then from so many proposals, about so many ideals of the cloud, at so many
+# deviations of it.
+PROPOSALS, KERNELS, WIDTHS = 4000, 100, (1.0, 2.0, 4.0)
 
 
 class Population(NamedTuple):
@@ -175,13 +177,21 @@ def settle(
 def _wider(
     ideals: np.ndarray, w: np.ndarray, n: int, rng: np.random.Generator
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Draws from Gaussians about some ideals, each as wide as all, and their log density."""
+    """Draws from Gaussians about some ideals, as wide as all and wider, and their log density.
+
+    Few ideals far out, from the tail of the prior, do not count for the width.
+    """
     centres = ideals[drawn(w, KERNELS, rng.random())]
-    _, covariance = moments(ideals, w)
-    root = np.linalg.cholesky(covariance + 1e-14 * np.eye(len(covariance)))
-    c = centres[np.arange(n) % KERNELS] + rng.standard_normal((n, len(root))) @ root.T
-    away = np.linalg.solve(root, (c[:, None] - centres).reshape(-1, len(root)).T)
-    density = np.exp(-0.5 * np.sum(away * away, axis=0)).reshape(n, -1).mean(axis=1)
+    away = np.linalg.norm(ideals - median(ideals, w), axis=1)
+    near = away < 4 * radius_holding(0.5, away, w)
+    _, covariance = moments(ideals[near], w[near] / w[near].sum())
+    d = len(covariance)
+    root = np.linalg.cholesky(covariance + 1e-14 * np.eye(d))
+    width = rng.choice(WIDTHS, (n, 1))
+    c = centres[rng.integers(KERNELS, size=n)] + width * rng.standard_normal((n, d)) @ root.T
+    steps = np.linalg.solve(root, (c[:, None] - centres).reshape(-1, d).T)
+    square = np.sum(steps * steps, axis=0).reshape(n, -1)
+    density = np.mean([np.exp(-0.5 * square / f**2).mean(axis=1) / f**d for f in WIDTHS], axis=0)
     return c, np.log(density) - np.sum(np.log(np.diag(root)))
 
 
