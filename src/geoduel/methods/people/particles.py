@@ -27,16 +27,8 @@ from ..frame import Frame, to_numpy
 from .chart import Chart
 from .cloud import Cloud
 from .observer import Raters
-from .perception import (
-    OTHERS,
-    Answers,
-    People,
-    Perception,
-    Prior,
-    log_prior_of_length,
-    rater_offset,
-)
-from .weights import drawn, radius_holding
+from .perception import OTHERS, Answers, People, Perception, Prior, rater_offset
+from .weights import drawn
 
 __all__ = [
     "Belief",
@@ -66,10 +58,7 @@ JUDGES = 16  # particles from which raters are judged
 # Raters who look with less than this probability, where another's is larger, are taken to lapse
 # nearly always: so many deviations more often.
 IGNORED, LAPSES = 0.25, 7.0
-SETTLING = 2  # moves of each particle when the chart is new
-# The particles are drawn then from so many proposals, about so many ideals of the cloud, at so many
-# deviations of it.
-PROPOSALS, KERNELS, WIDTHS = 4000, 100, (1.0, 2.0, 4.0)
+SETTLING = 4  # moves of each particle when the chart is new
 
 
 class Population(NamedTuple):
@@ -137,9 +126,8 @@ def settle(
 ) -> Belief:
     """The belief of a cloud as particles, in a chart about its centre.
 
-    Both populations are drawn by importance: people with a metric may have their ideals farther out
-    than the cloud, which knows none, so the proposals are wider. The weights add up to how well
-    either model explains the answers.
+    Particles with a metric start from the same ideals. Their weights say how much better, or worse,
+    the metric explains the answers than none.
     """
     d = manifold.dim
     frame = Frame(centre, np.eye(d))
@@ -149,50 +137,24 @@ def settle(
     chart = Chart.about(manifold, frame, size, origin)
     answers = cloud.answers.in_chart(manifold, chart)
     ideals = _coordinates(manifold, frame, cloud.points)
+    alike = Perception(d, metric=False)
     populations = []
     for n, share, metric in zip(PARTICLES, (ALIKE, 1 - ALIKE), (False, True), strict=True):
         model = Perception(d, metric)
-        if len(answers.answer):
-            c, logq = _wider(ideals, cloud.weights, PROPOSALS, rng)
-            proposed = model.draw(rng, c, rng.standard_normal((PROPOSALS, OTHERS)))
-            logp, _ = log_prior_of_length(np.sum((c - origin) ** 2, axis=1), cloud.prior, d)
-            logp += model.log_likelihood(proposed, answers, cloud.prior)[0] - logq
-            w = np.exp(logp - logp.max())
-            particles = proposed[drawn(w / w.sum(), n, rng.random())]
-            logw = np.full(n, logp.max() + math.log(share * w.mean() / n))
-        else:
-            pick = drawn(cloud.weights, n, rng.random())
-            particles = model.draw(rng, ideals[pick], cloud.others[pick])
-            logw = np.full(n, math.log(share / n))
+        pick = drawn(cloud.weights, n, rng.random())
+        particles = model.draw(rng, ideals[pick], cloud.others[pick])
+        logw = np.full(n, math.log(share / n))
+        if metric and len(answers.answer):
+            with_it, _ = model.log_likelihood(particles, answers, cloud.prior)
+            without = particles[:, : d + OTHERS]
+            logw += with_it - alike.log_likelihood(without, answers, cloud.prior)[0]
         folded = np.zeros(particles.shape[1]), np.zeros((particles.shape[1],) * 2)
         populations.append(Population(model, particles, logw, 0.5, 0, folded))
     offsets = np.zeros((len(cloud.raters.names), OTHERS))
     belief = Belief(cloud.prior, chart, tuple(populations), answers, cloud.raters, offsets)
     for _ in range(SETTLING if len(answers.answer) else 0):
-        waiting = tuple(p._replace(waiting=len(p.logw)) for p in belief.populations)
-        belief = move(belief._replace(populations=waiting), rng, work=WORK * 10)
+        belief = move(resample(belief, rng, share=1.0), rng, work=WORK * 10)
     return recentre(manifold, belief)
-
-
-def _wider(
-    ideals: np.ndarray, w: np.ndarray, n: int, rng: np.random.Generator
-) -> tuple[np.ndarray, np.ndarray]:
-    """Draws from Gaussians about some ideals, as wide as all and wider, and their log density.
-
-    Few ideals far out, from the tail of the prior, do not count for the width.
-    """
-    centres = ideals[drawn(w, KERNELS, rng.random())]
-    away = np.linalg.norm(ideals - median(ideals, w), axis=1)
-    near = away < 4 * radius_holding(0.5, away, w)
-    _, covariance = moments(ideals[near], w[near] / w[near].sum())
-    d = len(covariance)
-    root = np.linalg.cholesky(covariance + 1e-14 * np.eye(d))
-    width = rng.choice(WIDTHS, (n, 1))
-    c = centres[rng.integers(KERNELS, size=n)] + width * rng.standard_normal((n, d)) @ root.T
-    steps = np.linalg.solve(root, (c[:, None] - centres).reshape(-1, d).T)
-    square = np.sum(steps * steps, axis=0).reshape(n, -1)
-    density = np.mean([np.exp(-0.5 * square / f**2).mean(axis=1) / f**d for f in WIDTHS], axis=0)
-    return c, np.log(density) - np.sum(np.log(np.diag(root)))
 
 
 def _coordinates(manifold: Manifold, frame: Frame, points: Array) -> np.ndarray:
