@@ -260,20 +260,22 @@ def test_where_distances_are_dear_there_is_no_cloud(ask_and_answer):
 
 @pytest.mark.parametrize("share", [0.0, 1 / 6])
 def test_easy_questions_are_asked_once_only_doubt_keeps_the_region_wide(ask_and_answer, share):
-    """Never with catch=0, and none while questions are open: those are about the middle."""
+    """Never with catch=0, and none while questions are open: then it asks as without doubt."""
     method = gd.IdealPoint(catch=share)
     person = draw_person(SPHERE, NORTH, np.random.default_rng(3))
     state, asked = ask_and_answer(method, SPHERE, NORTH, person, 20)
-    unverified = state._replace(attention=Attention.none(), known=0.01, uncertainty=1.0)
-    off_centre = []
+    sure = state._replace(attention=Attention.none(), known=0.01, uncertainty=0.01)
+    unverified, rng = sure._replace(uncertainty=1.0), np.random.default_rng(1)
     for pending in ((), [asked[0][:2]]):
-        rng = np.random.default_rng(0)
-        a, b = method.propose(SPHERE, unverified, rng, pending)
-        middle = SPHERE.exp(a, SPHERE.log(a, b) / 2)
-        off_centre.append(SPHERE.dist(middle, state.best) > 0.8 * state.known)
-        after = method.update(SPHERE, unverified, a, b, person.answer(a, b, 1), rng, left=1)
-        assert after.attention.easy.sum() >= off_centre[-1]
-    assert off_centre == [share > 0, False]
+        (a, b), (usual, _) = (
+            method.propose(SPHERE, which, np.random.default_rng(0), pending)
+            for which in (unverified, sure)
+        )
+        easy = share > 0 and not pending
+        assert np.array_equal(a, usual) != easy
+        if easy:
+            after = method.update(SPHERE, unverified, a, b, 1, rng)
+            assert after.attention.easy.sum() == 1
 
 
 def test_the_region_is_wide_until_the_rater_is_known_to_look(ask_and_answer):
