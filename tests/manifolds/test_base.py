@@ -330,6 +330,55 @@ def test_what_is_unknown():
     assert not gd.domains.Ball(ratios, np.ones(3), 1.0).convex
 
 
+@pytest.mark.parametrize(
+    ("manifold", "diameter"),
+    [
+        (Sphere(3), math.pi),
+        (Sphere(2, 2), math.pi),
+        (Simplex(4), math.pi),
+        (Rotations(3), math.pi),
+        (Rotations(4), math.pi * math.sqrt(2)),
+        (Torus(3), math.pi * math.sqrt(3)),
+        (Grassmann(4, 1), math.pi / 2),
+        (Grassmann(5, 2), math.pi / 2 * math.sqrt(2)),
+        (Power(Sphere(3), 4), 2 * math.pi),
+        (Product(Sphere(3), Torus(1), weights=[4.0, 9.0]), math.pi * math.sqrt(13)),
+    ],
+    ids=str,
+)
+def test_random_points_of_a_bounded_manifold_lie_within_its_diameter(manifold, diameter):
+    """Known diameters; nowhere do they gather about the origin."""
+    assert manifold.bounded
+    far = manifold.dist(manifold.origin(), manifold.random_point(np.random.default_rng(0), (200,)))
+    assert diameter / 3 < far.max() < diameter * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("manifold", [Euclidean(2), Hyperbolic(2), SPD(2)], ids=str)
+def test_where_geodesics_are_shortest_for_ever_nothing_is_bounded(manifold):
+    x = manifold.origin()
+    far = manifold.exp(x, 12 * manifold.unit_tangent(np.random.default_rng(0), x))
+    assert manifold.injectivity_radius == math.inf
+    assert manifold.dist(x, far) == pytest.approx(12)
+    assert not manifold.bounded
+
+
+def test_the_origin_is_in_the_middle():
+    """The barycentre of the simplex, as far from all its corners; elsewhere it is named."""
+    corners = np.eye(4)
+    far = Simplex(4).dist(Simplex(4).origin(), corners)
+    assert np.allclose(far, 2 * math.acos(1 / 2))
+    for manifold, origin in (
+        (Euclidean(2, 3), np.zeros((2, 3))),
+        (Sphere(2, 2), [[1, 0], [0, 0]]),
+        (Rotations(3), np.eye(3)),
+        (SPD(3), np.eye(3)),
+        (Torus(2), np.zeros(2)),
+        (Grassmann(4, 2), np.eye(4, 2)),
+        (Stiefel(4, 2), np.eye(4, 2)),
+    ):
+        assert np.array_equal(manifold.origin(), origin)
+
+
 def test_random_points_are_gaussian_arrays_on_the_manifold():
     globe = Globe()
     a = np.random.default_rng(5).standard_normal((2, 3))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 
 import numpy as np
@@ -15,6 +16,7 @@ from geoduel.manifolds.rotations import Rotations
 from geoduel.manifolds.simplex import Simplex
 from geoduel.manifolds.spd import SPD
 from geoduel.manifolds.sphere import Sphere
+from geoduel.manifolds.stiefel import Stiefel
 from geoduel.manifolds.torus import Torus
 
 MIXED = Product(Sphere(3), Euclidean(2, 2), Hyperbolic(2), Torus(1), weights=[1.0, 4.0, 0.25, 1.0])
@@ -35,6 +37,23 @@ def sample(manifold, seed=0, batch=()):
 
 
 # -- the factors ----------------------------------------------------------------------------------
+
+
+def test_what_holds_of_all_factors_holds_of_a_product_and_of_a_power():
+    """Bounded, and with cheap distances; the origin is that of the factors."""
+    sphere, flat, frames = Sphere(3), Euclidean(2), Stiefel(4, 2)
+    for factors in itertools.product((sphere, flat, frames), repeat=2):
+        whole = Product(*factors)
+        assert whole.bounded == all(m.bounded for m in factors)
+        assert whole.closed_form == all(m.closed_form for m in factors)
+        for part, m in zip(whole.split(whole.origin()), factors, strict=True):
+            np.testing.assert_array_equal(part, m.origin())
+    assert (sphere.bounded, flat.bounded, frames.bounded) == (True, False, True)
+    assert (sphere.closed_form, flat.closed_form, frames.closed_form) == (True, True, False)
+    for m in (sphere, flat, frames):
+        power = Power(m, 3)
+        assert (power.bounded, power.closed_form) == (m.bounded, m.closed_form)
+        np.testing.assert_array_equal(power.origin(), np.stack([m.origin()] * 3))
 
 
 @pytest.mark.parametrize("batch", [(), (5,)])

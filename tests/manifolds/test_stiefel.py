@@ -36,6 +36,15 @@ def exponential(x, v, metric):
 
 
 @metric
+def test_distances_are_cheap_only_where_there_is_a_twin(metric):
+    """The sphere for p = 1, the rotations for p = n; all are bounded."""
+    for n, p in ((4, 1), (3, 3), *SHAPES):
+        m = Stiefel(n, p, metric)
+        assert m.closed_form == (p in (1, n))
+        assert m.bounded
+
+
+@metric
 @shape
 def test_exp_is_the_formula_in_large_matrices(n, p, metric):
     for length in (1e-12, 1e-3, 0.05, 1.0, 5.0, 30.0):

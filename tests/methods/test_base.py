@@ -73,6 +73,27 @@ def test_a_study_takes_it_too():
     assert study.progress().uncertainty is None
 
 
+def test_without_a_start_a_method_starts_at_random_and_stays_as_it_is():
+    method = Search()
+    same, x0 = method.without_start(SPHERE, np.random.default_rng(3))
+    assert same is method
+    assert np.array_equal(x0, SPHERE.random_point(np.random.default_rng(3)))
+
+
+def test_what_a_method_says_of_a_missing_start_is_what_runs_and_studies_take():
+    class Elsewhere(Search):
+        def without_start(self, manifold, rng):
+            return Away(), np.array([0.0, 1.0, 0.0])
+
+    class Away(Search):
+        pass
+
+    result = run(Elsewhere(), budget=1)
+    assert SPHERE.dist(result.x, np.array([0.0, 1.0, 0.0])) < 0.21  # one step
+    study = gd.create_study(SPHERE, method=Elsewhere(), rng=0)
+    assert np.array_equal(study.recommend(), [0, 1, 0])
+
+
 @pytest.mark.parametrize("name", METHODS)
 def test_every_method_keeps_the_contract(name):
     d = 2 if name == "ideal-point" else 1

@@ -51,6 +51,19 @@ def test_a_random_start_is_in_the_domain():
     np.testing.assert_allclose(np.linalg.norm(x - 9), 0.1)
 
 
+def test_without_a_start_methods_for_people_start_in_the_middle_and_know_nothing():
+    """Nearest to it in the domain; with a start they expect the ideal about it."""
+    for method, manifold in ((gd.Bisection(), gd.Rotations(2)), (gd.IdealPoint(), gd.Sphere(3))):
+        found, x0 = start_point(method, manifold, None, rng())
+        assert np.array_equal(x0, manifold.origin())
+        assert (method.prior_radius, found.prior_radius) == (None, np.inf)
+        assert start_point(method, manifold, x0, rng())[0] is method
+    south = gd.Ball(gd.Sphere(3), np.array([-1.0, 0.0, 0.0]), 0.5)
+    method, x0 = start_point(gd.IdealPoint(domain=south), gd.Sphere(3), None, rng())
+    assert (method.domain, method.prior_radius) == (south, np.inf)
+    assert south.contains(x0)
+
+
 def test_rounding_is_corrected_in_a_copy():
     x0 = np.array([0.6, 0.8]) * (1 + 1e-10)
     _, x = start_point(gd.RDNGD(), gd.Sphere(2), x0, rng())

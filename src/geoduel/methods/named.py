@@ -11,7 +11,7 @@ from .._numerics.arrays import Array, namespace
 from .._numerics.gradients import detached
 from .._support.check import one_of
 from ..domains.base import Domain
-from ..errors import ArgumentError
+from ..errors import ArgumentError, CutLocusError
 from ..manifolds.base import Manifold
 from .auto import Auto
 from .base import Method, check_method
@@ -129,7 +129,12 @@ def start_point(
         )
     if x0 is None:
         method, x0 = method.without_start(manifold, rng)
-        return method, x0 if domain is None else domain.project(x0)
+        if domain is None:
+            return method, x0
+        try:
+            return method, domain.project(x0)
+        except CutLocusError:  # as far from all of the domain: another point is not
+            return method, domain.project(manifold.random_point(rng))
     x0 = detached(x0)
     manifold.check_point(x0, "x0")
     x0 = manifold.to_manifold(x0)

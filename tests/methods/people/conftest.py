@@ -6,7 +6,13 @@ import pytest
 import geoduel as gd
 from geoduel.methods.frame import Frame
 from geoduel.methods.people.chart import Chart
-from geoduel.methods.people.perception import Answers
+from geoduel.methods.people.perception import (
+    OTHERS,
+    Answers,
+    Perception,
+    Prior,
+    log_prior_of_length,
+)
 
 
 @pytest.fixture(scope="session")
@@ -16,7 +22,7 @@ def flat_answers():
     def make(rng: np.random.Generator, n: int, d: int = 2) -> Answers:
         manifold = gd.Euclidean(d)
         chart = Chart.about(manifold, Frame(np.zeros(d), np.eye(d)), 0.5, np.zeros(d))
-        answers = Answers.none(np.zeros(d), d)
+        answers = Answers.none(np.zeros(d)).in_chart(manifold, chart)
         for _ in range(n):
             a, b = rng.standard_normal((2, d))
             answer, left = (int(rng.integers(-1, 2)) for _ in range(2))
@@ -24,6 +30,22 @@ def flat_answers():
         return answers
 
     return make
+
+
+@pytest.fixture(scope="session")
+def from_prior():
+    """Draws n particles of a model from the prior of people, centred at the origin of a chart."""
+
+    def draw(rng: np.random.Generator, model: Perception, n: int, prior: Prior) -> np.ndarray:
+        r = prior.radius * np.geomspace(1e-4, 1e3, 20_001)
+        logp, _ = log_prior_of_length(r * r, prior, model.d)
+        cumulated = np.cumsum(r ** (model.d - 1) * np.exp(logp) * np.gradient(r))
+        lengths = np.interp(rng.random(n) * cumulated[-1], cumulated, r)
+        c = rng.standard_normal((n, model.d))
+        c *= (lengths / np.linalg.norm(c, axis=1))[:, None]
+        return model.draw(rng, c, rng.standard_normal((n, OTHERS)))
+
+    return draw
 
 
 @pytest.fixture(scope="session")

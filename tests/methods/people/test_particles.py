@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 import geoduel as gd
+from geoduel.methods.people.cloud import anywhere, deviation, hear_early, middle
 from geoduel.methods.people.particles import (
     ALIKE,
     Population,
-    before_answers,
     fold,
     hear,
     judge,
@@ -17,9 +17,10 @@ from geoduel.methods.people.particles import (
     pooled,
     recentre,
     resample,
+    settle,
     weigh,
 )
-from geoduel.methods.people.perception import OTHERS, Perception, Prior
+from geoduel.methods.people.perception import OTHERS, Perception, Prior, Traits
 from geoduel.oracles import draw_person
 
 SPHERE, NORTH = gd.Sphere(3), np.eye(3)[0]
@@ -38,10 +39,15 @@ def questions(n, seed=0):
         yield a, b, person.answer(a, b, 1)
 
 
+def before_answers(draw):
+    """The prior, in a chart about the start."""
+    return settle(SPHERE, anywhere(SPHERE, NORTH, PRIOR, draw), NORTH, PRIOR.radius / 2, draw)
+
+
 def learned(n, seed=0, keep=200, work=84_000):
     """What is believed after n answers, given one by one."""
     draw = rng(seed)
-    belief = before_answers(SPHERE, NORTH, PRIOR, draw)
+    belief = before_answers(draw)
     for a, b, answer in questions(n):
         belief = weigh(hear(SPHERE, belief, a, b, answer, 1, ""))
         belief = move(resample(belief, draw), draw, work)
@@ -64,7 +70,7 @@ def same_posterior(one, two):
 
 
 def test_before_answers_the_particles_are_the_prior():
-    belief = before_answers(SPHERE, NORTH, PRIOR, rng())
+    belief = before_answers(rng())
     people, w = pooled(belief)
     alike, metric = belief.populations
     assert w.sum() == pytest.approx(1)
@@ -72,11 +78,44 @@ def test_before_answers_the_particles_are_the_prior():
     assert np.array_equal(people.factors[0], np.eye(2))
     assert np.array_equal(people.ideals[-1], metric.particles[-1, :2])
     assert np.array_equal(people.others[-1], metric.particles[-1, 2 : 2 + OTHERS])
-    assert np.mean(np.linalg.norm(people.ideals, axis=1) < PRIOR.radius) > 0.85
+    # Three quarters within the radius, but for the core; 1000 particles.
+    inside = np.mean(np.linalg.norm(people.ideals, axis=1) < PRIOR.radius)
+    assert inside == pytest.approx(3 / 4, abs=0.05)
+    assert len(belief.answers.answer) == 0
+    assert np.allclose(belief.chart.frame.at(SPHERE, belief.chart.origin), NORTH, atol=1e-9)
+
+
+def test_settling_keeps_where_the_belief_is_and_what_was_answered():
+    """Within a deviation; the metric's evidence is what it explains better or worse."""
+    draw = rng()
+    cloud = anywhere(SPHERE, NORTH, PRIOR, draw)
+    for k, (a, b, answer) in enumerate(questions(8)):
+        cloud = hear_early(SPHERE, cloud, a, b, answer, 1, f"{k % 2}", draw)
+    centre = middle(SPHERE, cloud)
+    size = deviation(SPHERE, cloud, centre)
+    belief = settle(SPHERE, cloud, centre, size, draw)
+    point, spread = where(belief)
+    assert SPHERE.dist(point, centre) < size
+    assert 0.5 < spread / np.sqrt(2) / size < 2
+    assert belief.raters == cloud.raters == (("0", "1"), (4, 4))
+    assert belief.offsets.shape == (2, OTHERS)
+    assert np.array_equal(belief.answers.answer, cloud.answers.answer)
+    assert np.allclose(belief.chart.frame.at(SPHERE, belief.chart.origin), NORTH, atol=1e-6)
+    w = belief.weights
+    assert w.sum() == pytest.approx(1)
+    assert 0.02 < w[: len(belief.populations[0].logw)].sum() < 0.98
+
+
+def test_settling_without_a_start_has_no_place_where_the_prior_is_centred():
+    draw = rng()
+    cloud = anywhere(SPHERE, NORTH, PRIOR._replace(radius=np.inf), draw)
+    belief = settle(SPHERE, cloud, NORTH, 1.0, draw)
+    people, _ = pooled(belief)
+    assert np.isfinite(people.ideals).all()
 
 
 def test_hear_adds_an_answer_of_a_rater_and_remembers_ties():
-    belief = before_answers(SPHERE, NORTH, PRIOR, rng())
+    belief = before_answers(rng())
     a, b, _ = next(questions(1))
     for rater, answer in (("ann", 1), ("bob", 0), ("ann", -1)):
         belief = hear(SPHERE, belief, a, b, answer, 1, rater)
@@ -88,7 +127,7 @@ def test_hear_adds_an_answer_of_a_rater_and_remembers_ties():
 
 
 def test_weigh_is_bayes_rule():
-    belief = before_answers(SPHERE, NORTH, PRIOR, rng())
+    belief = before_answers(rng())
     ((a, b, answer),) = questions(1)
     before = pooled(belief)[1]
     heard = hear(SPHERE, belief, a, b, answer, 1, "")
@@ -110,6 +149,22 @@ def test_judge_leaves_one_rater_as_they_are_and_finds_the_one_who_contradicts():
     usual, contrary = belief.offsets
     assert np.array_equal(usual, np.zeros(OTHERS))
     assert contrary[0] > 0.5 or contrary[1] > 0.5
+
+
+def test_who_does_not_look_is_taken_to_lapse_where_somebody_else_looks():
+    """Whoever answered last."""
+    belief = learned(12)
+    ((a, b, answer),) = questions(1)
+    for rater in ("ann", "bob"):
+        belief = hear(SPHERE, belief, a, b, answer, 1, rater)
+    usual = judge(belief, rng()).offsets
+    assert np.all(abs(usual[:, 1]) < 1)
+    assert np.array_equal(judge(belief, rng(), [0.9, 0.9, 0.8]).offsets, usual)
+    assert np.array_equal(judge(belief, rng(), [0.1, 0.0, 0.2]).offsets, usual)  # nobody looks
+    coin = judge(belief, rng(), [0.9, 0.1, 0.8]).offsets
+    lapses = Traits.of(np.zeros((1, OTHERS)), PRIOR, coin).lapse[0]
+    assert lapses[1] > 0.8
+    assert max(lapses[0], lapses[2]) < 0.1
 
 
 def population(logw, particles=None):
@@ -137,7 +192,7 @@ def test_where_most_particles_are_effective_none_is_resampled():
 
 def test_a_move_leaves_the_posterior_as_it_is():
     """Particles of the prior, which nothing was learned since, stay distributed as it is."""
-    belief = before_answers(SPHERE, NORTH, PRIOR, rng())
+    belief = before_answers(rng())
     empty = hear(SPHERE, belief, NORTH, NORTH, 1, 0, "")  # equal points: the answer tells nothing
     all_wait = tuple(p._replace(waiting=len(p.logw)) for p in empty.populations)
     moved, draw = empty._replace(populations=all_wait), rng(1)
@@ -195,7 +250,7 @@ def test_folded_answers_are_a_quadratic_of_the_right_slope_at_the_mean():
 
 
 def test_recentring_moves_the_chart_and_not_the_ideals():
-    belief = before_answers(SPHERE, NORTH, PRIOR, rng())
+    belief = before_answers(rng())
     assert recentre(SPHERE, belief) is belief  # the prior is centred
     for a, b, answer in questions(6):
         belief = weigh(hear(SPHERE, belief, a, b, answer, 1, ""))

@@ -4,11 +4,12 @@ import math
 
 import numpy as np
 import pytest
+from scipy.integrate import quad
 
 import geoduel as gd
 from geoduel.methods.frame import Frame
 from geoduel.methods.people.chart import Chart
-from geoduel.methods.people.observer import WEBER_SCALE
+from geoduel.methods.people.observer import WEBER_MEDIAN, WEBER_SPREAD
 from geoduel.methods.people.perception import (
     OTHERS,
     Answers,
@@ -16,6 +17,8 @@ from geoduel.methods.people.perception import (
     Perception,
     Prior,
     Traits,
+    log_prior_of_length,
+    log_probability,
     outcomes,
     rater_offset,
 )
@@ -30,7 +33,7 @@ def log_likelihood(model, theta, answers, prior):
     L = model.factor(theta[None])[0] if model.metric else np.eye(d)
     middle = math.sqrt(prior.least * prior.most)
     near = middle * (prior.most / prior.least) ** (math.tanh(0.8 * u[0]) / 2)
-    weber = WEBER_SCALE * max(u[5], 0) ** 2
+    weber = WEBER_MEDIAN * math.exp(WEBER_SPREAD * u[5])
     lapse = 1 / (1 + math.exp(-(math.log(0.03 / 0.97) + 0.8 * u[1])))
     rho = 1 / (1 + math.exp(-1.2 * u[2]))
     bias, tie = 0.25 * u[3], 0.35 * math.exp(u[4])
@@ -48,23 +51,24 @@ def log_likelihood(model, theta, answers, prior):
 
 @pytest.mark.parametrize("metric", [False, True])
 @pytest.mark.parametrize("d", [2, 5])
-def test_likelihood_is_that_of_the_formulas(flat_answers, metric, d):
+def test_likelihood_is_that_of_the_formulas(flat_answers, from_prior, metric, d):
     rng = np.random.default_rng(0)
     answers, model = flat_answers(rng, 8, d), Perception(d, metric)
-    particles = model.draw(rng, 5, PRIOR)
+    particles = from_prior(rng, model, 5, PRIOR)
     value, _ = model.log_likelihood(particles, answers, PRIOR)
     expected = [log_likelihood(model, theta, answers, PRIOR) for theta in particles]
     assert np.allclose(value, expected, rtol=1e-3, atol=2e-3)
 
 
 @pytest.mark.parametrize("metric", [False, True])
-def test_gradient_is_the_derivative(flat_answers, metric):
+def test_gradient_is_the_derivative(flat_answers, from_prior, metric):
     """Central differences of a value in single precision: right to about 1e-5/h + h²."""
     rng = np.random.default_rng(1)
     answers, model = flat_answers(rng, 6, 3), Perception(3, metric)
     prior = Prior(1.0, 0.5 / 9, 4.5, True)
-    particles = model.draw(rng, 4, prior)
-    particles[:, 3 + OTHERS - 1] = [-1.0, 0.5, 1.0, 2.0]  # Weber fractions of 0 and more
+    particles = from_prior(rng, model, 4, prior)
+    particles[:, 3 + OTHERS - 1] = [0.0, 0.5, 1.0, 2.0]  # Weber fractions, small and large
+    particles[0, :3] = [1.5, -2.0, 0.5]  # beyond the radius of the prior
 
     def target(x):
         value, slope = model.log_likelihood(x, answers, prior)
@@ -79,24 +83,27 @@ def test_gradient_is_the_derivative(flat_answers, metric):
         assert np.allclose(numeric, slope[:, j], rtol=0.02, atol=0.02)
 
 
-def test_without_a_weber_fraction_the_jnd_is_the_same_everywhere():
-    """And with one, as large as if it were that of each question."""
+def test_the_jnd_grows_with_the_mean_loss_of_a_question():
+    """By the Weber fraction, which is log-normal; hardly at all where it is tiny."""
     rng = np.random.default_rng(4)
     particles = np.zeros((2, OTHERS))
-    particles[:, -1] = [-2.0, 1.5]
+    particles[:, -1] = [-8.0, 1.5]
     none, some = (Traits.of(row[None], PRIOR) for row in particles)
     loss = abs(rng.standard_normal((1, 10))).astype(np.float32)
-    difference = loss[:, 5:] - loss[:, :5]
-    assert none.weber == 0
-    assert np.array_equal(none.difference(loss)[0], math.log(3) * difference / none.jnd)
-    jnd = some.jnd + WEBER_SCALE * 1.5**2 * (loss[:, 5:] + loss[:, :5]) / 2
-    assert np.allclose(some.difference(loss)[0], math.log(3) * difference / jnd, rtol=1e-5)
+    difference, mean = loss[:, 5:] - loss[:, :5], (loss[:, 5:] + loss[:, :5]) / 2
+    assert none.weber == pytest.approx(WEBER_MEDIAN * math.exp(-8 * WEBER_SPREAD), rel=1e-5)
+    assert np.allclose(none.difference(loss)[0], math.log(3) * difference / none.jnd, rtol=1e-4)
+    jnd = some.jnd + WEBER_MEDIAN * math.exp(1.5 * WEBER_SPREAD) * mean
+    found, at, jnds = some.difference(loss)
+    assert np.allclose(found, math.log(3) * difference / jnd, rtol=1e-5)
+    assert np.allclose(at, mean, rtol=1e-6)
+    assert np.allclose(jnds, jnd, rtol=1e-6)
 
 
-def test_swapping_the_points_swaps_the_answers(flat_answers):
+def test_swapping_the_points_swaps_the_answers(flat_answers, from_prior):
     rng = np.random.default_rng(2)
     answers, model = flat_answers(rng, 9), Perception(2, True)
-    particles = model.draw(rng, 20, PRIOR)
+    particles = from_prior(rng, model, 20, PRIOR)
     swapped = answers._replace(
         answer=-answers.answer, left=-answers.left, logs=answers.logs[:, :, ::-1]
     )
@@ -107,12 +114,12 @@ def test_swapping_the_points_swaps_the_answers(flat_answers):
     )
 
 
-def test_outcomes_add_up_and_agree_with_the_likelihood(flat_answers):
+def test_outcomes_add_up_and_agree_with_the_likelihood(flat_answers, from_prior):
     rng = np.random.default_rng(3)
     answers, model = flat_answers(rng, 5), Perception(2, True)
-    particles = model.draw(rng, 10, PRIOR)
+    particles = from_prior(rng, model, 10, PRIOR)
     people = People(particles[:, :2], model.factor(particles), particles[:, 2 : 2 + OTHERS])
-    chances = outcomes(people, answers.logs, PRIOR)
+    chances = outcomes(people.losses(answers.logs), people.others, PRIOR)
     assert np.allclose(chances.sum(axis=0), 1)
     for k in range(5):
         one = answers.part(slice(k, k + 1))._replace(answer=np.array([1.0]), left=np.zeros(1))
@@ -120,10 +127,24 @@ def test_outcomes_add_up_and_agree_with_the_likelihood(flat_answers):
         assert np.allclose(chances[1, :, k], expected, rtol=1e-3, atol=1e-6)
 
 
+def test_log_probability_is_the_likelihood_from_the_losses(flat_answers, from_prior):
+    """Also of no answers, which is 1."""
+    rng = np.random.default_rng(12)
+    answers, model = flat_answers(rng, 6), Perception(2, True)
+    particles = from_prior(rng, model, 15, PRIOR)
+    people = People(particles[:, :2], model.factor(particles), particles[:, 2 : 2 + OTHERS])
+    found = log_probability(people.losses(answers.logs), people.others, answers, PRIOR)
+    expected, _ = model.log_likelihood(particles, answers, PRIOR)
+    assert np.allclose(found, expected, rtol=1e-4, atol=1e-4)
+    none = log_probability(np.zeros((15, 0), np.float32), people.others, answers.part([]), PRIOR)
+    assert np.array_equal(none, np.zeros(15))
+
+
 def test_prior_favours_no_axes():
     """E[L L'] = I; the distribution of v' L L' v, χ²/ν, is that of any unit v."""
     model = Perception(4, True)
-    L = model.factor(model.draw(np.random.default_rng(0), 20_000, PRIOR))
+    n = 20_000
+    L = model.factor(model.draw(np.random.default_rng(0), np.zeros((n, 4)), np.zeros((n, OTHERS))))
     G = L @ np.swapaxes(L, 1, 2)
     error = np.sqrt(2 / model.freedom / len(G))
     assert np.allclose(G.mean(axis=0), np.eye(4), atol=5 * error)
@@ -132,31 +153,56 @@ def test_prior_favours_no_axes():
         assert np.var(along) == pytest.approx(2 / model.freedom, rel=0.1)
 
 
-def test_prior_is_uniform_in_the_distance():
-    c = Perception(5, False).draw(np.random.default_rng(0), 4000, PRIOR)[:, :5]
-    length = np.linalg.norm(c, axis=1)
-    assert np.mean(length > PRIOR.radius) < 0.15
-    inside = np.sort(length[(length > 0.4) & (length < 1)])
-    assert np.quantile((inside - 0.4) / 0.6, 0.5) == pytest.approx(0.5, abs=0.05)
+@pytest.mark.parametrize("d", [2, 5])
+def test_prior_is_about_uniform_in_the_distance_and_has_a_tail_of_power_4(d):
+    """But for a smooth core of 0.18 radii; without it 1/(1 + 1/3) would be within the radius."""
+
+    def density(r):
+        """Of the distance r, in units of the radius of the prior."""
+        logp, _ = log_prior_of_length(np.array([r * r]), PRIOR._replace(radius=1.0), d)
+        return r ** (d - 1) * math.exp(logp[0])
+
+    for r in (0.01, 0.1, 0.4, 0.9, 1.1, 3.0, 50.0):
+        core = (r * r / (r * r + 0.18**2)) ** ((d - 1) / 2)
+        assert density(r) == pytest.approx(core * min(1, r**-4), rel=1e-6)
+    inside, beyond = quad(density, 0, 1)[0], quad(density, 1, np.inf)[0]
+    assert beyond == pytest.approx(1 / 3, rel=0.02 * (d - 1))
+    assert 0.65 < inside / (inside + beyond) < 3 / 4
+
+
+def test_an_infinite_radius_makes_all_ideals_as_likely():
+    square = np.geomspace(1e-6, 1e6, 5)
+    value, slope = log_prior_of_length(square, PRIOR._replace(radius=math.inf), 3)
+    assert np.array_equal(value, np.zeros(5))
+    assert np.array_equal(slope, np.zeros(5))
+
+
+def test_particles_begin_with_what_they_are_drawn_for():
+    rng = np.random.default_rng(13)
+    ideals, others = rng.standard_normal((9, 3)), rng.standard_normal((9, OTHERS))
+    for metric in (False, True):
+        particles = Perception(3, metric).draw(rng, ideals, others)
+        assert particles.shape == (9, 3 + OTHERS + 6 * metric)
+        assert np.array_equal(particles[:, : 3 + OTHERS], np.c_[ideals, others])
 
 
 @pytest.mark.parametrize("metric", [False, True])
-def test_likelihood_does_not_hang_on_how_many_particles_there_are(flat_answers, metric):
+def test_likelihood_does_not_hang_on_how_many_particles_there_are(flat_answers, from_prior, metric):
     """Many are taken in chunks."""
     rng = np.random.default_rng(5)
     answers, model = flat_answers(rng, 40), Perception(2, metric)
-    particles = model.draw(rng, 900, PRIOR)
+    particles = from_prior(rng, model, 900, PRIOR)
     value, slope = model.log_likelihood(particles, answers, PRIOR)
     few, few_slope = model.log_likelihood(particles[700:720], answers, PRIOR)
     assert np.allclose(value[700:720], few, rtol=1e-5)
     assert np.allclose(slope[700:720], few_slope, rtol=1e-2, atol=1e-2)
 
 
-def test_likelihood_of_answers_is_the_sum_of_their_own(flat_answers):
+def test_likelihood_of_answers_is_the_sum_of_their_own(flat_answers, from_prior):
     """Raters may differ; an offset counts as if it were added to the six numbers."""
     rng = np.random.default_rng(6)
     answers, model = flat_answers(rng, 5), Perception(2, True)
-    particles, offsets = model.draw(rng, 7, PRIOR), rng.standard_normal((5, OTHERS))
+    particles, offsets = from_prior(rng, model, 7, PRIOR), rng.standard_normal((5, OTHERS))
     total, _ = model.log_likelihood(particles, answers, PRIOR, offsets)
     each = np.zeros(7)
     for k in range(5):
@@ -170,20 +216,19 @@ def test_until_there_is_a_tie_none_is_expected():
     never = PRIOR._replace(ties=False)
     u = np.random.default_rng(7).standard_normal((4, OTHERS))
     assert np.all(Traits.of(u, never).tie == 0)
-    people = People(np.zeros((4, 2)), np.broadcast_to(np.eye(2), (4, 2, 2)), u)
-    logs = np.zeros((6, 2, 2, 3), np.float32)
-    logs[0] = 0.1 + 1e-3 * np.random.default_rng(8).standard_normal((2, 2, 3))  # hardly differ
-    assert outcomes(people, logs, never)[2].max() < 1e-6
-    assert outcomes(people, logs, PRIOR)[2].min() > 0.01
+    losses = 0.1 + 1e-3 * np.random.default_rng(8).standard_normal((4, 6))  # hardly differ
+    assert outcomes(losses.astype(np.float32), u, never)[2].max() < 1e-6
+    assert outcomes(losses.astype(np.float32), u, PRIOR)[2].min() > 0.01
 
 
 def test_typical_traits_are_the_medians():
-    """Zeros are the middle of each prior; a Weber fraction is what half of the people have."""
+    """Zeros are the middle of each prior."""
     found = Traits.of(np.zeros((1, OTHERS)), PRIOR).observer(12, np.ones(1))
     assert found.answers == 12
     assert found.jnd == pytest.approx(math.sqrt(PRIOR.least * PRIOR.most))
     assert (found.lapse, found.left) == pytest.approx((0.03, 0.5))
-    assert (found.bias, found.weber) == (0, 0)
+    assert found.bias == 0
+    assert found.weber == pytest.approx(WEBER_MEDIAN, rel=1e-6)
     assert found.tie == pytest.approx(0.35 / math.log(3))
 
 
@@ -195,8 +240,9 @@ def test_the_jnd_stays_within_its_range():
 
 def answered_by(flat, ideal, answer_to):
     """Twelve wide questions about a plane, answered by a function of the losses."""
-    rng, answers = np.random.default_rng(9), Answers.none(np.zeros(2), 2)
+    rng = np.random.default_rng(9)
     chart = Chart.about(flat, Frame(np.zeros(2), np.eye(2)), 0.5, np.zeros(2))
+    answers = Answers.none(np.zeros(2)).in_chart(flat, chart)
     for _ in range(12):
         a, b = rng.standard_normal((2, 2))
         said = answer_to(np.linalg.norm(a - ideal), np.linalg.norm(b - ideal))
@@ -234,5 +280,18 @@ def test_answers_look_the_same_in_another_chart(flat_answers):
     before = People(c, factors, others).losses(answers.logs)
     after = People(c - shift, factors, others).losses(moved.logs)
     assert np.allclose(before, after, atol=1e-5)
-    none = Answers.none(np.zeros(2), 2)
-    assert none.in_chart(flat, chart) is none
+    none = Answers.none(np.zeros(2)).in_chart(flat, chart)
+    assert none.logs.shape == (6, 2, 2, 0)
+
+
+def test_answers_without_a_chart_get_their_logs_later(flat_answers):
+    flat, rng = gd.Euclidean(2), np.random.default_rng(14)
+    chart = Chart.about(flat, Frame(np.zeros(2), np.eye(2)), 0.5, np.zeros(2))
+    early, now = Answers.none(np.zeros(2)), Answers.none(np.zeros(2)).in_chart(flat, chart)
+    for k in range(3):
+        a, b = rng.standard_normal((2, 2))
+        early = early.append(Answers.one(flat, None, a, b, 1 - k, k - 1, 0))
+        now = now.append(Answers.one(flat, chart, a, b, 1 - k, k - 1, 0))
+    assert early.logs.shape == (0, 0, 2, 3)
+    for one, two in zip(early.in_chart(flat, chart), now, strict=True):
+        assert np.allclose(one, two, atol=1e-6)

@@ -1,5 +1,7 @@
 """What the methods for people share: settings, and pairs that can be asked."""
 
+import math
+
 import numpy as np
 import pytest
 
@@ -16,8 +18,10 @@ def test_scales_follow_from_the_manifold_or_are_given(kind):
     manifold = METHODS[kind]
     radius = manifold.typical_dist / 2
     assert kind().scales(manifold) == (radius, radius / 45)
-    assert kind(prior_radius=0.9).scales(manifold) == pytest.approx((0.9, 0.02))
+    assert kind(prior_radius=0.09).scales(manifold) == pytest.approx((0.09, 0.002))
     assert kind(jnd=0.1, prior_radius=0.9).scales(manifold) == (0.9, 0.1)
+    for wide in (2 * radius, math.inf):  # the JND does not grow with what is not known of the ideal
+        assert kind(prior_radius=wide).scales(manifold) == (wide, radius / 45)
 
 
 @pytest.mark.parametrize("kind", METHODS)
@@ -72,6 +76,39 @@ def test_several_problems_at_once_are_refused(kind):
     x0 = np.stack([manifold.random_point(np.random.default_rng(s)) for s in (0, 1)])
     with pytest.raises(ArgumentError, match="one problem"):
         kind().plan(manifold, x0, iterations=None, budget=5)
+
+
+@pytest.mark.parametrize("kind", METHODS)
+def test_without_a_start_the_ideal_may_lie_anywhere_on_a_bounded_manifold(kind):
+    """From the origin; unless a radius is given, or the manifold is not known to be bounded."""
+    rng = np.random.default_rng(0)
+    manifold = METHODS[kind]
+    method, x0 = kind(x_tol=0.1).without_start(manifold, rng)
+    assert method == kind(x_tol=0.1, prior_radius=math.inf)
+    assert np.array_equal(x0, manifold.origin())
+    narrow = kind(prior_radius=0.3)
+    for method, place in ((narrow, manifold), (kind(), gd.Euclidean(2))):
+        same, x0 = method.without_start(place, rng)
+        assert same is method
+        assert np.array_equal(x0, place.origin())
+
+
+def test_where_distances_are_dear_the_prior_keeps_its_radius():
+    """A uniform prior needs distances of points far apart."""
+    frames, method = gd.Stiefel(4, 2), gd.IdealPoint()
+    assert frames.bounded
+    same, x0 = method.without_start(frames, np.random.default_rng(0))
+    assert same is method
+    assert np.array_equal(x0, frames.origin())
+
+
+@pytest.mark.parametrize("kind", METHODS)
+def test_an_infinite_radius_needs_a_bounded_manifold(kind):
+    bounded, flat = METHODS[kind], gd.Euclidean(METHODS[kind].dim)
+    everywhere, none = kind(prior_radius=math.inf), {"iterations": None, "budget": 5}
+    assert everywhere.plan(bounded, bounded.origin(), **none) == (everywhere, None)
+    with pytest.raises(ArgumentError, match="prior_radius=inf needs a bounded manifold; Euclidean"):
+        everywhere.plan(flat, flat.origin(), **none)
 
 
 def test_answers_are_minus_one_zero_or_one():

@@ -144,8 +144,8 @@ def stated_radius(
     """Radius of the ball that holds a share of the belief, part of which is doubt of the rater.
 
     ``away`` are the distances of particles with weights w from its centre, which hold if the rater
-    looks. If not, the answers were as good as they may be: the logarithm of the distance is then
-    evenly distributed between the radius for those who look and the ``farthest`` one.
+    looks. If not, the logarithm of the distance is evenly distributed between the radius for those
+    who look and the ``farthest`` one.
     """
     known = radius_holding(share, away, w)
     if known >= farthest or doubt <= 0:

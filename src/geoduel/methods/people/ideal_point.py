@@ -123,8 +123,9 @@ class IdealPoint(PersonMethod):
         As in `geoduel.methods.people.questions.PersonMethod`.
     jnd : float, optional
         Roughly the just-noticeable difference, a geodesic length. By default a forty-fifth of
-        `prior_radius`. Believed possible is anything from a ninth of it, or of the default if that
-        is less, to a fifth of `prior_radius`.
+        `prior_radius`, or of its default if that is less. Believed possible is anything from a
+        ninth of it, or of the default if that is less, to three times it. A fifth of the default of
+        `prior_radius`, or of what is given if that is less, is believed possible in any case.
     half_width : float, optional
         Largest h, a geodesic length. By default what the posterior suggests.
 
@@ -206,6 +207,8 @@ class IdealPoint(PersonMethod):
         check_answer(answer, left)
         belief, rater = state.belief, rater or ""
         expected = _chances(manifold, belief, a[None], b[None])[:2, :, 0] @ belief.weights
+        _, r = belief.raters.hear(rater)
+        attention = state.attention.hear(r, float(expected[1] / expected.sum()), answer, left)
         if isinstance(belief, Cloud):
             belief = hear_early(manifold, belief, a, b, answer, left, rater, rng)
             centre = middle(manifold, belief)
@@ -216,14 +219,13 @@ class IdealPoint(PersonMethod):
                 belief = settle(manifold, belief, centre, size, rng)
         else:
             belief = hear(manifold, belief, a, b, answer, left, rater)
-            belief = judge(belief, rng)
+            looks = [attention.weights(i)["looks"] for i in range(len(belief.raters.names))]
+            belief = judge(belief, rng, looks)
             belief = weigh(belief)
             belief = resample(belief, rng)
             belief = move(belief, rng)
             belief = fold(belief)
             belief = recentre(manifold, belief)
-        r = belief.raters.names.index(rater)
-        attention = state.attention.hear(r, float(expected[1] / expected.sum()), answer, left)
         return self._concluded(manifold, state._replace(belief=belief, attention=attention))
 
     def observers(self, manifold: Manifold, state: IdealPointState) -> dict[str, Observer]:

@@ -16,6 +16,7 @@ The models are those of `perception`; the chart in which ideals are coordinates 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -54,6 +55,9 @@ ACCEPTED = 0.75  # share of moves that the step size aims at
 WORK = 84_000  # particles moved after one answer, times answers so far, times d: at most
 KEPT_ANSWERS = 200  # answers kept as they are; older ones are folded
 JUDGES = 16  # particles from which raters are judged
+# Raters who look with less than this probability, where another's is larger, are taken to lapse
+# nearly always: so many deviations more often.
+IGNORED, LAPSES = 0.25, 7.0
 SETTLING = 4  # moves of each particle when the chart is new
 
 
@@ -179,8 +183,12 @@ def hear(
     )
 
 
-def judge(belief: Belief, rng: np.random.Generator) -> Belief:
-    """Find how the last rater differs, where there are several; one alone is what is common."""
+def judge(belief: Belief, rng: np.random.Generator, looks: Sequence[float] = ()) -> Belief:
+    """Find how the last rater differs, where there are several; one alone is what is common.
+
+    ``looks`` are the probabilities that each of the raters looks. Answers of those who do not would
+    otherwise be explained by what is common: a large JND, or an ideal elsewhere.
+    """
     if len(belief.raters.names) < 2:
         return belief
     answers = belief.answers
@@ -190,6 +198,8 @@ def judge(belief: Belief, rng: np.random.Generator) -> Belief:
     own = answers.part(np.flatnonzero(answers.rater == r))
     offsets = belief.offsets.copy()
     offsets[r] = rater_offset(few, own, belief.prior)
+    if looks and max(looks) > IGNORED:
+        offsets[np.array(looks) < IGNORED, 1] = LAPSES
     return belief._replace(offsets=offsets)
 
 

@@ -445,8 +445,8 @@ def log_prior_of_length(square: np.ndarray, prior: Prior, d: int) -> tuple[np.nd
     """Log prior density of ideals in coordinates, at squared lengths, and its derivative.
 
     Lengths are evenly distributed up to the radius of the prior, but for a core in which the
-    density is smooth, and fall as a power beyond: people may be anywhere. With an infinite radius
-    the density is the same everywhere.
+    density is smooth. Beyond they fall as a power, for people may be anywhere. With an infinite
+    radius the density is the same everywhere.
     """
     if math.isinf(prior.radius):
         return np.zeros_like(square), np.zeros_like(square)

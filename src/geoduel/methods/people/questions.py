@@ -88,7 +88,7 @@ class PersonMethod(QuestionMethod):
         question asked before the last answers arrive cannot use them.
     jnd : float, optional
         Roughly the just-noticeable difference, a geodesic length. By default a forty-fifth of
-        ``prior_radius``.
+        ``prior_radius``, or of its default if that is less.
     prior_radius : float, optional
         The ideal is expected within this distance of the start, a geodesic length, and may still
         lie anywhere. By default half the manifold's typical distance, 45 degrees on spheres.
