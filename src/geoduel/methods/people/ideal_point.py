@@ -46,12 +46,12 @@ SHARE = 0.8  # of the belief in the region that is stated
 NARROW = 1 / 6  # deviation at which a chart takes over from the cloud, in typical distances
 SOON = 6  # answers a dimension after which it does in any case
 # Half-width of a question: in median distances of the belief from its middle, as the person sees
-# them, and in JND at least.
-WIDTH, LEAST_WIDTH = 1.3, 4.0
+# them, and at least in JND, times the root of the dimension.
+WIDTH, LEAST_WIDTH = 1.3, 3.0
 MOST_STRETCH = 2.5  # longest half-width across directions, in those of a person who sees all alike
 CANDIDATES = 24  # questions that are compared
 SOME = 300  # points of the cloud that stand for it when questions are compared
-INFORMATION = 15  # answers asked for information; from then on for accuracy
+INFORMATION = (15, 5)  # answers asked for information, or so many a dimension; then for accuracy
 FANTASIES = 6  # worlds imagined
 IN_A_WORLD = 40  # effective particles in each of them, at least
 # An easy question is as likely answered one way, and about a point so many deviations off.
@@ -101,9 +101,10 @@ class IdealPoint(PersonMethod):
 
         at first: the posterior is a cloud of points anywhere on the manifold
         once it is narrow: particles in a chart, some alike in all directions, some with a metric
-        candidates Exp_m(±h u) about the posterior mean m, with h = 1.3 median distances or 4 JND
-        ask the one that tells most (first 15), then the one that shrinks the squared error most,
-            and now and then an easy one, if it is in doubt whether the rater looks
+        candidates Exp_m(±h u) about the posterior mean m, where h is 1.3 times the median distance
+            of the particles from m, or 3 √d JND if that is more
+        ask the one that tells most, then (after 15 or 5 d) the one that shrinks the squared error
+            most, and now and then an easy one, if it is in doubt whether the rater looks
         reweight; where few particles are left, resample and move them by Hamiltonian steps,
             after many answers some now and the others after the next ones
         recommend the point of least expected distance to the ideal
@@ -170,7 +171,8 @@ class IdealPoint(PersonMethod):
         if isinstance(belief, Cloud):
             belief = _thinned(belief)
         w = belief.weights
-        if self._in_doubt(state, jnd) and not pending:
+        # Easy questions that are overdue come one by one, among others.
+        if self._in_doubt(state, jnd) and not pending and rng.random() < 2 * self.catch:
             return self._easy(manifold, belief, rng)
         worlds = w[None]  # what may be believed once the open questions are answered
         if pending:
@@ -182,7 +184,8 @@ class IdealPoint(PersonMethod):
         else:
             a, b, seen = self._candidates(manifold, belief, worlds, rng)
             chances = _chances(manifold, belief, a, b)
-            if sum(belief.raters.answers) < INFORMATION:
+            first = max(INFORMATION[0], INFORMATION[1] * manifold.dim)
+            if sum(belief.raters.answers) < first:
                 gain = information(worlds, chances)
             else:
                 gain = accuracy(worlds, chances, seen)
@@ -288,7 +291,8 @@ class IdealPoint(PersonMethod):
             u.append(rng.standard_normal((CANDIDATES, d)) @ (V * size).T @ inverse)
             u = np.concatenate(u)[: CANDIDATES // len(worlds)]
             seen = np.linalg.norm(away @ root, axis=1)
-            h = max(WIDTH * radius_holding(0.5, seen, world), LEAST_WIDTH * jnd)
+            least = LEAST_WIDTH * jnd * math.sqrt(d)
+            h = max(WIDTH * radius_holding(0.5, seen, world), least)
             frame, _ = belief.chart.frame.move(manifold, mean)
             u = u / np.linalg.norm(u @ root, axis=1, keepdims=True)
             ends.append(self._ends(manifold, frame, u, h * np.linalg.norm(u, axis=1)))
