@@ -365,6 +365,8 @@ def _moved(p: Population, count: int, belief: Belief, rng: np.random.Generator) 
     value, slope = target(x)
     before = value - 0.5 * np.sum(momentum * momentum, axis=1)
     eps = p.step * np.exp(rng.uniform(-0.3, 0.3, (count, 1)))
+    # Where the belief is in two places its covariance is that of their distance: too long a step.
+    eps *= np.where(rng.random((count, 1)) < 0.25, 0.1, 1.0)
     for _ in range(LEAPS):
         momentum = momentum + 0.5 * eps * slope
         y = y + (eps * momentum) @ root.T
