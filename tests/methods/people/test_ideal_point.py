@@ -59,7 +59,7 @@ def test_posterior_is_that_of_importance_sampling(ask_and_answer, from_prior):
         w.append(share * np.exp(model.log_likelihood(particles, answers, prior)[0]))
     c, w = np.concatenate(c), np.concatenate(w)
     w /= w.sum()
-    assert 1 / (w @ w) > 100
+    assert 1 / (w @ w) > 50
     centre = median(c, w)
     radius = radius_holding(SHARE, np.linalg.norm(c - centre, axis=1), w)
     assert np.linalg.norm(np.mean([s.best for s in states], axis=0) - centre) < 0.2 * radius
@@ -121,7 +121,7 @@ def test_later_questions_are_as_wide_as_the_median_distance_or_some_jnd(shrunk):
         population.particles[:, :2] *= shrunk
     people, w = pooled(belief)
     by_spread = WIDTH * radius_holding(0.5, np.linalg.norm(people.ideals, axis=1), w)
-    by_jnd = LEAST_WIDTH * math.sqrt(prior.least * prior.most)
+    by_jnd = LEAST_WIDTH * math.sqrt(FLAT.dim) * math.sqrt(prior.least * prior.most)
     assert (by_jnd > by_spread) == (shrunk < 1)
     a, b = method.propose(FLAT, state._replace(belief=belief), rng)
     assert FLAT.dist(a, b) / 2 == pytest.approx(max(by_spread, by_jnd), rel=0.15)
@@ -265,17 +265,14 @@ def test_easy_questions_are_asked_once_only_doubt_keeps_the_region_wide(ask_and_
     person = draw_person(SPHERE, NORTH, np.random.default_rng(3))
     state, asked = ask_and_answer(method, SPHERE, NORTH, person, 20)
     sure = state._replace(attention=Attention.none(), known=0.01, uncertainty=0.01)
-    unverified, rng = sure._replace(uncertainty=1.0), np.random.default_rng(1)
+    unverified = sure._replace(uncertainty=1.0)
     for pending in ((), [asked[0][:2]]):
-        (a, b), (usual, _) = (
+        (a, _), (usual, _) = (
             method.propose(SPHERE, which, np.random.default_rng(0), pending)
             for which in (unverified, sure)
         )
         easy = share > 0 and not pending
         assert np.array_equal(a, usual) != easy
-        if easy:
-            after = method.update(SPHERE, unverified, a, b, 1, rng)
-            assert after.attention.easy.sum() == 1
 
 
 def test_the_region_is_wide_until_the_rater_is_known_to_look(ask_and_answer):
