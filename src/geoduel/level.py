@@ -82,6 +82,8 @@ class Leveller:
         self._targets: tuple[Path, Path] | None = None
         self._saving: tuple[int, str] | None = None  # answers known then, and how it stands
         name = self.name if path is None else f"{path.name} {_fingerprint(path, method)}"
+        # Whoever levels a photo of their own looks at it.
+        trust: dict[str, Any] = {"catch": 0.0} if method == "auto" else {}
         self.study = create_study(
             _PLANE,
             method,
@@ -90,6 +92,7 @@ class Leveller:
             load_if_exists=True,
             x0=np.eye(2),
             rng=int(rng.integers(2**31)),
+            **trust,
         )
         self.board = Board(
             self.study,

@@ -8,6 +8,7 @@ import pytest
 import geoduel as gd
 from geoduel.errors import ArgumentError
 from geoduel.methods.people.questions import best_question, check_answer, inside, stacked
+from geoduel.oracles import draw_person
 
 PLANE, LINE = gd.Rotations(2), gd.Euclidean(1)
 METHODS = {gd.Bisection: PLANE, gd.IdealPoint: gd.Sphere(3)}
@@ -151,3 +152,17 @@ def test_stacked_questions_are_arrays_of_both_sides():
     assert a.shape == b.shape == (2, 2, 2)
     assert np.array_equal(a[1], 2 * np.eye(2))
     assert np.array_equal(b[0], np.zeros((2, 2)))
+
+
+def test_without_easy_questions_the_rater_is_taken_to_look():
+    """The stated region is then that of the posterior alone, and so never wider."""
+    x0, rng = np.eye(3)[0], np.random.default_rng(0)
+    sphere, person = gd.Sphere(3), draw_person(gd.Sphere(3), np.eye(3)[0], np.random.default_rng(1))
+    trusting, careful = gd.IdealPoint(catch=0.0), gd.IdealPoint()
+    state = trusting.start(sphere, x0, rng)
+    for _ in range(8):
+        a, b = trusting.propose(sphere, state, rng)
+        state = trusting.update(sphere, state, a, b, person.answer(a, b, 1), rng, left=1)
+    assert state.uncertainty == state.known
+    assert trusting.doubt(state.attention) == 0
+    assert careful.doubt(state.attention) == state.attention.doubt() > 0

@@ -541,7 +541,7 @@ class Bisection(PersonMethod):
         best = _points(manifold, state.start, np.array([middle]))[0]
         if self.domain is not None:
             best = self.domain.project(best)
-        doubt = wary(state.attention.doubt())
+        doubt = wary(self.doubt(state.attention))
         edges = state.edges
         believed = (1 - doubt) * posterior(state, stated=True) + doubt * state.prior
         region = _radius(space, edges, believed, middle)

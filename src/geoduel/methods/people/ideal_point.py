@@ -354,7 +354,7 @@ class IdealPoint(PersonMethod):
         radius, _ = self.scales(manifold)
         farthest = radius if math.isfinite(radius) else manifold.typical_dist
         known = stated_radius(SHARE, away, w, 0.0, farthest)
-        radius = stated_radius(SHARE, away, w, state.attention.doubt(), farthest)
+        radius = stated_radius(SHARE, away, w, self.doubt(state.attention), farthest)
         lapse = Traits.of(belief.others, belief.prior).lapse[:, 0]
         return state._replace(
             best=best,

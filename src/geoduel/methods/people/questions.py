@@ -17,6 +17,7 @@ from ...errors import ArgumentError
 from ...manifolds.base import Manifold
 from ..base import DuelMethod, Method
 from ..frame import to_numpy
+from .attention import Attention
 
 __all__ = ["PersonMethod", "QuestionMethod", "best_question", "check_answer", "inside", "stacked"]
 
@@ -95,7 +96,8 @@ class PersonMethod(QuestionMethod):
         Infinite: all of a bounded manifold is as likely, which is the default without a start.
     catch : float
         Largest share of easy questions, whose answer is all but known. They are asked once nothing
-        but doubt whether the rater looks keeps the stated region wide; 0: never.
+        but doubt whether the rater looks keeps the stated region wide. 0: never; the rater is then
+        taken to look, for example who levels a photo of their own.
     """
 
     jnd: float | None = None
@@ -135,6 +137,10 @@ class PersonMethod(QuestionMethod):
         usual = manifold.typical_dist / 2
         radius = usual if self.prior_radius is None else self.prior_radius
         return radius, min(radius, usual) / 45 if self.jnd is None else self.jnd
+
+    def doubt(self, attention: Attention) -> float:
+        """Probability that nobody looks, as far as the stated region allows for it."""
+        return attention.doubt() if self.catch > 0 else 0.0
 
     def settled(self, uncertainty: float) -> str | None:
         """Why to stop, once the region that holds the ideal has this radius."""
