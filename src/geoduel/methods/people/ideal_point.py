@@ -170,10 +170,10 @@ class IdealPoint(PersonMethod):
         belief, jnd = state.belief, self.scales(manifold)[1]
         if isinstance(belief, Cloud):
             belief = _thinned(belief)
-        w = belief.weights
         # Easy questions that are overdue come one by one, among others.
-        if self._in_doubt(state, jnd) and not pending and rng.random() < 2 * self.catch:
-            return self._easy(manifold, belief, rng)
+        elif self._in_doubt(state, jnd) and not pending and rng.random() < 2 * self.catch:
+            return self._easy(manifold, belief)
+        w = belief.weights
         worlds = w[None]  # what may be believed once the open questions are answered
         if pending:
             chances = _chances(manifold, belief, *stacked(pending))
@@ -300,20 +300,16 @@ class IdealPoint(PersonMethod):
         a, b = (xp.concat([pair[i] for pair in ends]) for i in (0, 1))
         return a, b, people.ideals @ root
 
-    def _easy(
-        self, manifold: Manifold, belief: Cloud | Belief, rng: np.random.Generator
-    ) -> tuple[Array, Array]:
+    def _easy(self, manifold: Manifold, belief: Belief) -> tuple[Array, Array]:
         """A question whose answer is all but known: its middle lies well beside the posterior."""
-        if isinstance(belief, Cloud):
-            return tuple(x[0] for x in self._early_candidates(manifold, belief, rng))
         people, w = pooled(belief)
         mean, spread = moments(people.ideals, w)
         size, V = np.linalg.eigh(spread)
         ends = []
-        for deviation_, axis in zip(np.sqrt(size), V.T, strict=True):
+        for size_, axis in zip(np.sqrt(size), V.T, strict=True):
             for off in OFF:
-                frame, _ = belief.chart.frame.move(manifold, mean + off * deviation_ * axis)
-                h = np.array([max(off * deviation_, self.scales(manifold)[1])])
+                frame, _ = belief.chart.frame.move(manifold, mean + off * size_ * axis)
+                h = np.array([max(off * size_, self.scales(manifold)[1])])
                 ends.append(self._ends(manifold, frame, axis[None], h))
         xp = namespace(ends[0][0])
         a, b = (xp.concat([pair[i] for pair in ends]) for i in (0, 1))
