@@ -121,7 +121,7 @@ def test_later_questions_are_as_wide_as_the_median_distance_or_some_jnd(shrunk):
         population.particles[:, :2] *= shrunk
     people, w = pooled(belief)
     by_spread = WIDTH * radius_holding(0.5, np.linalg.norm(people.ideals, axis=1), w)
-    by_jnd = LEAST_WIDTH * math.sqrt(FLAT.dim) * math.sqrt(prior.least * prior.most)
+    by_jnd = LEAST_WIDTH * math.sqrt(prior.least * prior.most)
     assert (by_jnd > by_spread) == (shrunk < 1)
     a, b = method.propose(FLAT, state._replace(belief=belief), rng)
     assert FLAT.dist(a, b) / 2 == pytest.approx(max(by_spread, by_jnd), rel=0.15)

@@ -46,8 +46,8 @@ SHARE = 0.8  # of the belief in the region that is stated
 NARROW = 1 / 6  # deviation at which a chart takes over from the cloud, in typical distances
 SOON = 6  # answers a dimension after which it does in any case
 # Half-width of a question: in median distances of the belief from its middle, as the person sees
-# them, and at least in JND, times the root of the dimension.
-WIDTH, LEAST_WIDTH = 1.3, 3.0
+# them, and at least in JND.
+WIDTH, LEAST_WIDTH = 1.3, 6.0
 MOST_STRETCH = 2.5  # longest half-width across directions, in those of a person who sees all alike
 CANDIDATES = 24  # questions that are compared
 SOME = 300  # points of the cloud that stand for it when questions are compared
@@ -102,7 +102,7 @@ class IdealPoint(PersonMethod):
         at first: the posterior is a cloud of points anywhere on the manifold
         once it is narrow: particles in a chart, some alike in all directions, some with a metric
         candidates Exp_m(±h u) about the posterior mean m, where h is 1.3 times the median distance
-            of the particles from m, or 3 √d JND if that is more
+            of the particles from m, or 6 JND if that is more
         ask the one that tells most, then (after 15 or 5 d) the one that shrinks the squared error
             most, and now and then an easy one, if it is in doubt whether the rater looks
         reweight; where few particles are left, resample and move them by Hamiltonian steps,
@@ -291,8 +291,7 @@ class IdealPoint(PersonMethod):
             u.append(rng.standard_normal((CANDIDATES, d)) @ (V * size).T @ inverse)
             u = np.concatenate(u)[: CANDIDATES // len(worlds)]
             seen = np.linalg.norm(away @ root, axis=1)
-            least = LEAST_WIDTH * jnd * math.sqrt(d)
-            h = max(WIDTH * radius_holding(0.5, seen, world), least)
+            h = max(WIDTH * radius_holding(0.5, seen, world), LEAST_WIDTH * jnd)
             frame, _ = belief.chart.frame.move(manifold, mean)
             u = u / np.linalg.norm(u @ root, axis=1, keepdims=True)
             ends.append(self._ends(manifold, frame, u, h * np.linalg.norm(u, axis=1)))
