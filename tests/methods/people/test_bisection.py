@@ -8,14 +8,14 @@ import pytest
 
 import geoduel as gd
 from geoduel.errors import ArgumentError
-from geoduel.methods.people import bisection
+from geoduel.methods.people import attention, bisection
+from geoduel.methods.people.attention import wary
 from geoduel.methods.people.bisection import (
     densest,
     middle_of_half,
     posterior,
     prior_below,
     space_of,
-    wary,
 )
 from geoduel.oracles import Person
 from geoduel.oracles.people import DEGREE, draw_person
@@ -448,7 +448,7 @@ def test_nobody_who_does_not_look_is_told_the_tilt(habit):
 def test_who_looks_is_told_so():
     method = gd.Bisection(x_tol=1.5 * DEGREE)
     assert [wary(0.0), wary(1.0)] == [0.0, 1.0]
-    assert wary(0.5) == pytest.approx(bisection.WARY / (1 + bisection.WARY))
+    assert wary(0.5) == pytest.approx(attention.WARY / (1 + attention.WARY))
     for seed in range(3):
         rng = np.random.default_rng(seed)
         person = draw_person(PLANE, np.eye(2), rng)

@@ -277,7 +277,7 @@ def test_easy_questions_are_asked_once_only_doubt_keeps_the_region_wide(ask_and_
 
 def test_the_region_is_wide_until_the_rater_is_known_to_look(ask_and_answer):
     """Easy questions, answered as expected, do away with the doubt."""
-    method = gd.IdealPoint(catch=0.0)
+    method = gd.IdealPoint()
     person = draw_person(SPHERE, NORTH, np.random.default_rng(1), lapse=0.0)
     state, _ = ask_and_answer(method, SPHERE, NORTH, person, 16)
     assert state.uncertainty > state.known

@@ -17,13 +17,14 @@ import numpy as np
 
 from .weights import radius_holding
 
-__all__ = ["EASY", "Attention", "Verdict", "stated_radius"]
+__all__ = ["EASY", "Attention", "Verdict", "stated_radius", "wary"]
 
 # Prior probabilities that a rater answers like a coin, favours a side, or takes sides in turn; all
 # others look.
 COIN, SIDE, TURN = 0.35, 0.1, 0.05
 EASY = 0.85  # a question is easy if the likelier answer is at least so likely
 SURE = 0.8  # posterior probability from which on a verdict is given
+WARY = 6.0  # times the odds that nobody looks, for the stated region: it is said once and for all
 NEVER = 0.02  # a looking rater gives an answer at least so often, however unlikely it seems
 
 
@@ -136,6 +137,11 @@ class Attention(NamedTuple):
                 said = f"{same} of {same + other} answers were for the side chosen before"
             return Verdict("alternates sides", doubt, said)
         return Verdict("looks" if kind == "looks" else "answers like a coin", doubt, easy)
+
+
+def wary(doubt: float) -> float:
+    """The share of the stated belief for the case that nobody looks, from the doubt."""
+    return WARY * doubt / (1 + (WARY - 1) * doubt)
 
 
 def stated_radius(

@@ -30,7 +30,6 @@ __all__ = [
     "posterior",
     "prior_below",
     "space_of",
-    "wary",
 ]
 
 # Frozen; docs/notebook/bisection.md says what they were tuned on.
@@ -54,7 +53,6 @@ CLOSE = 15.0  # JND that hold nine tenths of the posterior, where questions are 
 EASY_FROM = 9  # answers before the first easy question, if
 EASY_CLOSE = 6.0  # no more than so many JND hold nine tenths of the posterior
 EASY_ANYWAY = 20  # answers before it if they do not
-WARY = 6.0  # times the odds that nobody looks, for the stated region: it is said once and for all
 SETTLED = 0.03  # doubt whether they look that needs no further easy questions
 EASY_AT = 0.95  # predicted probability of the likelier answer to an easy question
 
@@ -541,7 +539,7 @@ class Bisection(PersonMethod):
         best = _points(manifold, state.start, np.array([middle]))[0]
         if self.domain is not None:
             best = self.domain.project(best)
-        doubt = wary(self.doubt(state.attention))
+        doubt = self.doubt(state.attention)
         edges = state.edges
         believed = (1 - doubt) * posterior(state, stated=True) + doubt * state.prior
         region = _radius(space, edges, believed, middle)
@@ -550,11 +548,6 @@ class Bisection(PersonMethod):
         noise = float(np.average(wrong, weights=np.array(state.raters.answers) + 1e-9))
         stop = self.settled(region)
         return state._replace(best=best, uncertainty=region, noise=noise, stop=stop)
-
-
-def wary(doubt: float) -> float:
-    """The weight of the prior in the stated region, from the doubt whether anybody looks."""
-    return WARY * doubt / (1 + (WARY - 1) * doubt)
 
 
 def _points(manifold: Manifold, start: Array, t: np.ndarray) -> Array:

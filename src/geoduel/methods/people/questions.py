@@ -17,7 +17,7 @@ from ...errors import ArgumentError
 from ...manifolds.base import Manifold
 from ..base import DuelMethod, Method
 from ..frame import to_numpy
-from .attention import Attention
+from .attention import Attention, wary
 
 __all__ = ["PersonMethod", "QuestionMethod", "best_question", "check_answer", "inside", "stacked"]
 
@@ -140,7 +140,7 @@ class PersonMethod(QuestionMethod):
 
     def doubt(self, attention: Attention) -> float:
         """Probability that nobody looks, as far as the stated region allows for it."""
-        return attention.doubt() if self.catch > 0 else 0.0
+        return wary(attention.doubt()) if self.catch > 0 else 0.0
 
     def settled(self, uncertainty: float) -> str | None:
         """Why to stop, once the region that holds the ideal has this radius."""
