@@ -282,7 +282,7 @@ def test_the_region_is_wide_until_the_rater_is_known_to_look(ask_and_answer):
     state, _ = ask_and_answer(method, SPHERE, NORTH, person, 16)
     assert state.uncertainty > state.known
     rng, radii, doubts = np.random.default_rng(0), [], []
-    for _ in range(6):
+    for _ in range(10):
         a = state.best
         b = SPHERE.exp(a, 60 * DEGREE * SPHERE.unit_tangent(rng, a))
         state = method.update(SPHERE, state, a, b, -1, rng, left=0)
