@@ -90,8 +90,8 @@ def minimize(
     manifold : Manifold
         Where the points live.
     x0 : array of shape (..., *point_shape), optional
-        Start; a random point if left out. Leading axes are independent problems, run in lock step
-        (the oracle should then be vectorized).
+        Start; a random point if left out, or `Manifold.origin` for methods made for people. Leading
+        axes are independent problems, run in lock step (the oracle should then be vectorized).
     method : str or method
         "auto" needs no settings: DuelNewton, or DuelCSA above 2000 dimensions and where noise is
         heavy; RDNGD with a cosine step for several problems at once. Others are "duel-newton",

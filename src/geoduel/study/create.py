@@ -74,7 +74,9 @@ def create_study(
     rng : int or numpy.random.Generator, optional
         Seed. The same seed and answers give the same questions.
     x0 : ndarray of shape point_shape, optional
-        Start, by default a random point; its dtype is that of the study.
+        Start; its dtype is that of the study. By default methods made for people start at
+        `Manifold.origin`, and the ideal may lie anywhere on a bounded manifold. The others start at
+        a random point.
     budget : int, optional
         Most answers.
     iterations : int, optional
