@@ -133,7 +133,7 @@ def start_point(
             return method, x0
         try:
             return method, domain.project(x0)
-        except CutLocusError:  # as far from all of the domain: another point is not
+        except CutLocusError:  # the start is as far from several points of the domain
             return method, domain.project(manifold.random_point(rng))
     x0 = detached(x0)
     manifold.check_point(x0, "x0")

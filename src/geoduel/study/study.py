@@ -707,11 +707,10 @@ class Study:
 
 def _verdicts(player: Player) -> dict[str, Verdict]:
     """What the method says of each rater it has heard."""
-    if (attention := getattr(player.state, "attention", None)) is None:
+    if getattr(player.state, "attention", None) is None:  # not a method made for people
         return {}
-    names = player.method.observers(player.manifold, player.state)
-    heard = zip(names, range(len(attention.looks)), strict=False)
-    return {name: attention.verdict(r) for name, r in heard}
+    seen = player.method.observers(player.manifold, player.state)
+    return {name: one.verdict for name, one in seen.items() if one.verdict is not None}
 
 
 def _rater(rater: object) -> str | None:

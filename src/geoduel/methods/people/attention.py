@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -99,7 +99,7 @@ class Attention(NamedTuple):
         new.last[r] = side
         return new
 
-    def weights(self, r: int) -> dict[Literal["looks", "coin", "side", "turn"], float]:
+    def weights(self, r: int) -> dict[str, float]:
         """Posterior probabilities of how rater r answers."""
         logs = {
             "looks": math.log(1 - COIN - SIDE - TURN) + self.looks[r],
@@ -109,7 +109,7 @@ class Attention(NamedTuple):
         }
         most = max(logs.values())
         total = sum(math.exp(v - most) for v in logs.values())
-        return {k: math.exp(v - most) / total for k, v in logs.items()}  # pyright: ignore
+        return {k: math.exp(v - most) / total for k, v in logs.items()}
 
     def doubt(self) -> float:
         """Probability that nobody has looked: that of the rater who looks most surely."""

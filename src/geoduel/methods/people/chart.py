@@ -94,9 +94,7 @@ class Chart(NamedTuple):
         self, manifold: Manifold, frame: Frame, centre: np.ndarray, c: np.ndarray
     ) -> np.ndarray:
         """Coordinates of the points c of this chart in a frame about its point ``centre``."""
-        y = self.frame.at(manifold, c)
-        own = to_numpy(manifold.to_coords(frame.point, manifold.log(frame.point, y)))
-        own = own if frame.rotation is None else own @ frame.rotation
+        own = frame.coordinates(manifold, self.frame.at(manifold, c))
         return np.where(np.isfinite(own), own, c - centre)
 
 

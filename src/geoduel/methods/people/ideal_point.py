@@ -213,11 +213,11 @@ class IdealPoint(PersonMethod):
             belief = hear_early(manifold, belief, a, b, answer, left, rater, rng)
             centre = middle(manifold, belief)
             size = deviation(manifold, belief, centre)
-            if size < NARROW * manifold.typical_dist or (
-                len(belief.answers.answer) > SOON * manifold.dim
-            ):
-                belief = settle(manifold, belief, centre, size, rng)
+            late = len(belief.answers.answer) > SOON * manifold.dim
+            if late or size < NARROW * manifold.typical_dist:
+                belief, centre = settle(manifold, belief, centre, size, rng), None
         else:
+            centre = None
             belief = hear(manifold, belief, a, b, answer, left, rater)
             looks = [attention.weights(i)["looks"] for i in range(len(belief.raters.names))]
             belief = judge(belief, rng, looks)
@@ -226,7 +226,8 @@ class IdealPoint(PersonMethod):
             belief = move(belief, rng)
             belief = fold(belief)
             belief = recentre(manifold, belief)
-        return self._concluded(manifold, state._replace(belief=belief, attention=attention))
+        state = state._replace(belief=belief, attention=attention)
+        return self._concluded(manifold, state, centre)
 
     def observers(self, manifold: Manifold, state: IdealPointState) -> dict[str, Observer]:
         """What is known about each rater."""
@@ -332,23 +333,25 @@ class IdealPoint(PersonMethod):
 
         return inside(self.domain, ends, h)
 
-    def _concluded(self, manifold: Manifold, state: IdealPointState) -> IdealPointState:
-        """The state with what follows from its belief."""
+    def _concluded(
+        self, manifold: Manifold, state: IdealPointState, centre: Array | None = None
+    ) -> IdealPointState:
+        """The state with what follows from its belief; ``centre``: of a cloud, if it is known."""
         belief = state.belief
         w = belief.weights
         if isinstance(belief, Cloud):
-            best = middle(manifold, belief)
+            best = middle(manifold, belief) if centre is None else centre
             away = to_numpy(manifold.dist(belief.points, best[None]))
         else:
             ideals = pooled(belief)[0].ideals
-            centre = median(ideals, w)
-            best = belief.chart.frame.at(manifold, centre)
-            away = np.linalg.norm(ideals - centre, axis=1)
+            c = median(ideals, w)
+            best = belief.chart.frame.at(manifold, c)
+            away = np.linalg.norm(ideals - c, axis=1)
         if self.domain is not None:
             best = self.domain.project(best)
         radius, _ = self.scales(manifold)
         farthest = radius if math.isfinite(radius) else manifold.typical_dist
-        known = stated_radius(SHARE, away, w, 0.0, farthest)
+        known = radius_holding(SHARE, away, w)
         radius = stated_radius(SHARE, away, w, self.doubt(state.attention), farthest)
         lapse = Traits.of(belief.others, belief.prior).lapse[:, 0]
         return state._replace(

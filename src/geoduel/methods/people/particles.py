@@ -23,7 +23,7 @@ import numpy as np
 
 from ..._numerics.arrays import Array
 from ...manifolds.base import Manifold
-from ..frame import Frame, to_numpy
+from ..frame import Frame
 from .chart import Chart
 from .cloud import Cloud
 from .observer import Raters
@@ -51,6 +51,7 @@ PARTICLES = (400, 600)  # of people who see all directions alike, of people with
 ALIKE = 0.35  # prior probability that a person sees all directions alike
 EFFECTIVE = 0.6  # share of effective particles below which they are resampled
 LEAPS = 4  # leapfrog steps of a move
+SHORT = (0.25, 0.1)  # share of moves that are short, and their length in that of the others
 ACCEPTED = 0.75  # share of moves that the step size aims at
 WORK = 84_000  # particles moved after one answer, times answers so far, times d: at most
 KEPT_ANSWERS = 200  # answers kept as they are; older ones are folded
@@ -113,12 +114,15 @@ class Belief(NamedTuple):
     @property
     def weights(self) -> np.ndarray:
         """Weights of the particles of all populations, which sum to 1."""
-        return pooled(self)[1]
+        logw = np.concatenate([p.logw for p in self.populations])
+        w = np.exp(logw - logw.max())
+        return w / w.sum()
 
     @property
     def others(self) -> np.ndarray:
         """The six numbers of the particles of all populations."""
-        return pooled(self)[0].others
+        d = self.populations[0].model.d
+        return np.concatenate([p.particles[:, d : d + OTHERS] for p in self.populations])
 
 
 def settle(
@@ -159,7 +163,7 @@ def settle(
 
 def _coordinates(manifold: Manifold, frame: Frame, points: Array) -> np.ndarray:
     """Normal coordinates of points about that of a frame; 0 where there are none."""
-    c = to_numpy(manifold.to_coords(frame.point, manifold.log(frame.point, points)))
+    c = frame.coordinates(manifold, points)
     return np.where(np.isfinite(c), c, 0.0)
 
 
@@ -313,12 +317,10 @@ def recentre(manifold: Manifold, belief: Belief) -> Belief:
 
 def pooled(belief: Belief) -> tuple[People, np.ndarray]:
     """The particles of all populations, and their weights, which sum to 1."""
-    logw = np.concatenate([p.logw for p in belief.populations])
-    w = np.exp(logw - logw.max())
     d = belief.populations[0].model.d
-    common = np.concatenate([p.particles[:, : d + OTHERS] for p in belief.populations])
+    ideals = np.concatenate([p.particles[:, :d] for p in belief.populations])
     factors = np.concatenate([p.model.factor(p.particles) for p in belief.populations])
-    return People(common[:, :d], factors, common[:, d:]), w / w.sum()
+    return People(ideals, factors, belief.others), belief.weights
 
 
 def moments(ideals: np.ndarray, w: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -366,7 +368,7 @@ def _moved(p: Population, count: int, belief: Belief, rng: np.random.Generator) 
     before = value - 0.5 * np.sum(momentum * momentum, axis=1)
     eps = p.step * np.exp(rng.uniform(-0.3, 0.3, (count, 1)))
     # Where the belief is in two places its covariance is that of their distance: too long a step.
-    eps *= np.where(rng.random((count, 1)) < 0.25, 0.1, 1.0)
+    eps *= np.where(rng.random((count, 1)) < SHORT[0], SHORT[1], 1.0)
     for _ in range(LEAPS):
         momentum = momentum + 0.5 * eps * slope
         y = y + (eps * momentum) @ root.T
