@@ -7,13 +7,14 @@ import time
 import warnings
 from collections.abc import Callable, Generator
 from concurrent.futures import Executor
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal
 
 import numpy as np
 
-from ._numerics.arrays import Array, namespace
+from ._numerics.arrays import Array, copied, namespace
 from ._support.check import as_generator, one_of, positive_int
 from ._support.progress import RECORDS, progress_bar, round_up, thin
 from .domains.base import Domain
@@ -130,7 +131,8 @@ def minimize(
     NotOnManifoldError
         If ``x0`` is not on the manifold.
     OracleError
-        If the oracle fails; its ``result`` attribute holds what was found so far.
+        If the oracle fails. This and any other error that ends a run, such as one of the callback,
+        holds in its attribute ``result`` what was found so far.
 
     Warns
     -----
@@ -229,9 +231,15 @@ class _Run:
             self.stop_reason = "budget"
         except KeyboardInterrupt:
             self.stop_reason = "interrupted"
-        except OracleError as error:
-            self.stop_reason = "oracle error"
-            error.result = self.result()
+        except BaseException as error:  # whatever it is, what was found is not lost with it
+            self.stop_reason = "oracle error" if isinstance(error, OracleError) else "error"
+            with suppress(Exception):  # a monitor that fails again
+                self.record()
+            error.result = self.found()  # type: ignore[attr-defined]
+            error.add_note(
+                f"the run had finished {self.iteration} iterations, with {self.duels} duels asked; "
+                "what it had found is in the attribute `result` of this error"
+            )
             raise
 
     def questions(self) -> Generator[tuple[Array, Array], Any, None]:
@@ -294,11 +302,11 @@ class _Run:
         h = self.history
         if h.iteration and h.iteration[-1] == self.iteration:
             return
+        if self.monitor is not None:  # first: where it fails, the lists stay of one length
+            h.monitor.append(self.monitor(copied(self.state.best)))
         h.iteration.append(self.iteration)
         h.duels.append(self.duels)
         h.seconds.append(time.perf_counter() - self.began)
-        if self.monitor is not None:
-            h.monitor.append(self.monitor(self.state.best))
         self.stride = thin(h, self.stride)
         if self.show is not None:
             self.show(self.iteration, self.duels)
@@ -306,8 +314,8 @@ class _Run:
     def progress(self) -> Progress:
         seconds = time.perf_counter() - self.began
         return Progress(
-            self.state.best,
-            self.state.point,
+            copied(self.state.best),
+            copied(self.state.point),
             self.iteration,
             self.duels,
             self.ties,
@@ -317,6 +325,10 @@ class _Run:
 
     def result(self) -> Result:
         self.record()
+        return self.found()
+
+    def found(self) -> Result:
+        """What the method would return now."""
         return Result(
             self.state.best,
             self.state.point,

@@ -79,6 +79,13 @@ def host(a: Array) -> np.ndarray:
     return (a.float() if str(a.dtype) == "torch.bfloat16" else a).numpy()  # unknown to NumPy
 
 
+def copied(a: Array) -> Array:
+    """A copy, for code of others that may write to what it is given."""
+    if type(a) is _NDARRAY:
+        return a.copy()
+    return a.clone() if hasattr(a, "detach") else namespace(a).asarray(a, copy=True)
+
+
 def normal(rng: np.random.Generator, shape: tuple[int, ...], like: Array = None) -> Array:
     """Draw standard Gaussian numbers of the dtype and on the device of ``like``.
 
