@@ -17,6 +17,7 @@ __all__ = [
     "ArgumentError",
     "BudgetExhaustedError",
     "CutLocusError",
+    "DivergenceWarning",
     "DuplicateStudyError",
     "EmptySetError",
     "GeoduelError",
@@ -176,6 +177,10 @@ class StorageError(GeoduelError, RuntimeError):
 
 class GeoduelWarning(UserWarning):
     """Base class of the package's warnings."""
+
+
+class DivergenceWarning(GeoduelWarning):
+    """Nothing stopped a descent: it led to the end of the manifold, or of what the dtype holds."""
 
 
 class OlderStudyWarning(GeoduelWarning):

@@ -64,6 +64,11 @@ def eps(x: Array) -> float:
     return float(namespace(x).finfo(x.dtype).eps)
 
 
+def largest(x: Array) -> float:
+    """The largest number of the array's dtype."""
+    return float(namespace(x).finfo(x.dtype).max)
+
+
 def expand(a: Array, axes: int) -> Array:
     """Append ``axes`` axes of length one, so that numbers scale points; plain floats stay."""
     if isinstance(a, float) or axes == 0 or isinstance(a, int):

@@ -13,6 +13,7 @@ from .._numerics.arrays import (
     at_zero,
     cosh_sinhc,
     dot,
+    eps,
     expand,
     namespace,
     normal,
@@ -113,6 +114,12 @@ class Hyperbolic(Manifold):
             return _with_time(at_zero(length2, _time(y), safe_sqrt(1 + _dot(y, y))), y)
 
         return point
+
+    def room(self, x: Array) -> float:
+        """Distance to where a fifth of the digits of the dtype are left."""
+        xp = namespace(x)
+        r = float(xp.max(xp.asinh(safe_sqrt(_dot(x, x)))))
+        return max(0.0, -0.8 * math.log(eps(x)) - r) if math.isfinite(r) else 0.0
 
     def log(self, x: Array, y: Array) -> Array:
         # The part of y that is tangent at x is y - cosh(d) x, of length sinh(d).
