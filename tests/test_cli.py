@@ -17,6 +17,17 @@ def test_versions(capsys):
     assert "numpy (cpu)" in shown
 
 
+@pytest.mark.parametrize("columns", ["0", "00", ""])
+@pytest.mark.parametrize("arguments", [["info"], ["--help"], ["level", "--help"]])
+def test_a_screen_of_no_width_is_none(arguments, columns, monkeypatch, capsys):
+    monkeypatch.delenv("COLUMNS", raising=False)
+    main(arguments)
+    usual = capsys.readouterr().out
+    monkeypatch.setenv("COLUMNS", columns)
+    main(arguments)
+    assert capsys.readouterr().out == usual != ""
+
+
 @pytest.mark.parametrize("command", ["reproduce", "level", "serve", "dashboard", "attack"])
 def test_each_command_has_help(command, capsys):
     assert main([command, "--help"]) == 0
@@ -71,6 +82,9 @@ def test_errors_of_the_program_keep_their_traceback(monkeypatch):
         (["serve", "none.py:study"], "none.py is not a file"),
         (["serve", "a.py:study", "--port", "0"], "port"),
         (["dashboard", "not a url"], "not a url"),
+        (["serve", "caf\udce9.py:study"], "is not a file"),
+        (["dashboard", "sqlite:///caf\udce9.db"], "caf"),
+        (["level", "caf\udce9.jpg"], "is not a file"),
     ],
 )
 def test_bad_input_of_serve_and_dashboard(tmp_path, monkeypatch, capsys, arguments, says):

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import threading
 import time
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -86,6 +88,22 @@ def test_the_page_does_not_wait_for_the_saving(photo, monkeypatch):
     assert not leveller.saved
     written.set()
     assert "Saved" in saved(leveller)["lines"][-1]
+
+
+def test_a_file_name_that_is_no_utf8(photo, tmp_path, capsys):
+    named = Path(os.fsdecode(os.fsencode(tmp_path) + b"/caf\xe9.jpg"))
+    try:
+        named.write_bytes(photo.read_bytes())
+    except OSError:  # macOS has none
+        pytest.skip("this file system has names in UTF-8 only")
+    leveller = Leveller(named, storage=f"sqlite:///{tmp_path / 'kept.db'}", rng=0)
+    leveller.study.tell(leveller.study.ask(), "a")
+    assert leveller.board.ask("you")["state"] == "question"
+    assert saved(leveller)["lines"][-1] == "Saved as caf\N{REPLACEMENT CHARACTER}-level.jpg."
+    assert named.with_name(f"{named.stem}-level.jpg").is_file()
+    record = json.loads(named.with_name(f"{named.stem}-level.json").read_text(encoding="utf-8"))
+    assert record["photo"] == "caf\N{REPLACEMENT CHARACTER}.jpg"
+    assert "saved" in capsys.readouterr().out
 
 
 def test_more_answers_replace_the_own_result_and_no_other(photo, tmp_path):

@@ -48,6 +48,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     int
         0; 2 for bad input; 130 after Ctrl-C; 1 where something else failed.
     """
+    if os.environ.get("COLUMNS", "").strip("0") == "":
+        os.environ.pop("COLUMNS", None)  # nobody has a screen of no width: as if it were not set
     try:
         arguments = None if argv is None else list(argv)
         code = app(args=arguments, prog_name="geoduel", standalone_mode=False)
@@ -58,9 +60,11 @@ def main(argv: Sequence[str] | None = None) -> int:
         return stop.exit_code
     except Exception as error:
         usage_message = getattr(error, "format_message", None)  # of a click exception
-        if usage_message is None and not isinstance(error, GeoduelError | OSError):
+        expected = isinstance(error, GeoduelError | OSError | UnicodeError)
+        if usage_message is None and not expected:
             raise
         message = usage_message() if usage_message else str(error)
+        message = message.encode(errors="backslashreplace").decode()  # file names can be any bytes
         if message:  # without arguments the help has said it all
             print(f"geoduel: {' '.join(message.split())}", file=sys.stderr)
         return 2

@@ -72,7 +72,7 @@ class Leveller:
         rng = as_generator(rng)
         self.path, self.tilt = path, None
         self.out = out if path is None or out is not None else path.parent
-        self.name = "Seascape" if path is None else path.name
+        self.name = "Seascape" if path is None else _readable(path.name)
         if path is None:
             self.tilt = float(np.radians(rng.choice((-1, 1)) * rng.uniform(4, 25)))
             self._photo = seascape(rng, self.tilt, (1200, 800))
@@ -81,7 +81,7 @@ class Leveller:
         self._loading, self._writing, self._ready = threading.Lock(), threading.Lock(), False
         self._targets: tuple[Path, Path] | None = None
         self._saving: tuple[int, str] | None = None  # answers known then, and how it stands
-        name = self.name if path is None else f"{path.name} {_fingerprint(path, method)}"
+        name = self.name if path is None else f"{self.name} {_fingerprint(path, method)}"
         # Whoever levels a photo of their own looks at it.
         trust: dict[str, Any] = {"catch": 0.0} if method == "auto" else {}
         self.study = create_study(
@@ -157,7 +157,7 @@ class Leveller:
             if pending:
                 lines.append("Saving it at full quality …")
             elif state == "saved" and self._targets is not None:
-                lines.append(f"Saved as {self._targets[0].name}.")
+                lines.append(f"Saved as {_readable(self._targets[0].name)}.")
             else:
                 lines.append(f"It could not be saved: {state}.")
         title = "Level" if progress.answered else "As it was"
@@ -178,7 +178,7 @@ class Leveller:
         ]
         return {
             "photo": self.name,
-            "levelled": self._targets[0].name if self._targets else None,
+            "levelled": _readable(self._targets[0].name) if self._targets else None,
             "angle_degrees": _degrees(self.angle),
             "sense": "counter-clockwise positive",
             "uncertainty_degrees": _degrees(progress.uncertainty),
@@ -211,10 +211,10 @@ class Leveller:
         except MemoryError:
             state = "not enough memory"
         except (GeoduelError, OSError) as error:
-            state = getattr(error, "strerror", None) or str(error)
+            state = _readable(getattr(error, "strerror", None) or str(error))
         self._saving = (answered, state)
         if self._targets is not None and state == "saved":
-            print(f"{self.name}: saved {self._targets[0]}", flush=True)
+            print(f"{self.name}: saved {_readable(str(self._targets[0]))}", flush=True)
         else:
             print(f"{self.name}: could not be saved: {state}", file=sys.stderr, flush=True)
 
@@ -333,7 +333,12 @@ def _fingerprint(path: Path, method: str) -> str:
     """Tell this state of the file from others of its name."""
     stat = path.stat()
     text = f"{path.resolve()} {stat.st_size} {stat.st_mtime_ns} {method}"
-    return hashlib.sha256(text.encode()).hexdigest()[:12]
+    return hashlib.sha256(os.fsencode(text)).hexdigest()[:12]
+
+
+def _readable(name: str) -> str:
+    """Return a name that can be shown and stored: bytes that are no UTF-8 become "�"."""
+    return os.fsencode(name).decode(errors="replace")
 
 
 def _free(folder: Path, stem: str, suffix: str) -> tuple[Path, Path]:

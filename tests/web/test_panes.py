@@ -69,10 +69,31 @@ def test_what_cannot_be_shown_is_named(bad):
         content(bad)
 
 
-@pytest.mark.parametrize("kind", ["text/javascript", "application/pdf", "image/", "image/a b", ""])
+@pytest.mark.parametrize(
+    "kind",
+    [
+        "text/javascript",
+        "application/pdf",
+        "image/",
+        "image/a b",
+        "image/\N{SNOWMAN}",
+        "image/x\n",
+        "",
+    ],
+)
 def test_other_types_are_refused(kind):
     with pytest.raises(ArgumentError, match="media_type"):
         Content(b"", kind)
+
+
+def test_a_figure_of_pyplot_is_closed_once_it_is_drawn():
+    pytest.importorskip("matplotlib", reason="needs the extra plot")
+    import matplotlib.pyplot as plt
+
+    before = plt.get_fignums()
+    made, _ = plt.subplots(figsize=(2, 1))
+    assert content(made).media_type == "image/png"
+    assert plt.get_fignums() == before
 
 
 def test_large_pictures_are_scaled():
