@@ -298,6 +298,34 @@ def test_the_next_question_shows_at_once(page, address, leveller):
     assert np.median(times) < 600  # 150 ms on an idle machine: benchmarks/raters.py measures it
 
 
+def test_a_pair_that_cannot_be_shown_is_skipped(page, live):
+    study = gd.create_study(PLANE, x0=np.eye(2), study_name="tilt", rng=0)
+    picture = Content(_png(), "image/png")
+
+    def render(r):
+        if np.array_equal(r, study.duels[0].b):
+            raise RuntimeError("no such model")
+        return Turned(picture, float(PLANE.to_angle(r)), (60, 40))
+
+    server = live(create_app(Board(study, render)))
+    page.goto(server.address)
+    page.wait_for_selector("text=This pair cannot be shown")
+    page.wait_for_selector("[data-state=question]")
+    assert page.locator("text=This one cannot be shown.").count() == 1
+    page.keyboard.press("ArrowLeft")  # one side alone is no comparison
+    page.click(".panes .frame")
+    assert page.locator(".choose:enabled").count() == 0
+    assert study.progress().answered == 0
+    press(page, "ArrowDown")
+    assert study.duels[0].answer == "skip"
+    assert page.locator("[data-part=notice]").is_hidden()
+    press(page, "ArrowLeft")
+    assert study.progress().answered == 1
+    page.goto(f"{server.address}/owner")
+    page.click("summary:has-text('cannot be shown')")
+    assert "RuntimeError: no such model" in page.locator("[data-part=trouble] pre").inner_text()
+
+
 WAVE = b"RIFF\x24\0\0\0WAVEfmt \x10\0\0\0\1\0\1\0@\x1f\0\0@\x1f\0\0\1\0\x08\0data\0\0\0\0"
 
 

@@ -59,7 +59,7 @@ class Reply(BaseModel):
 class PaneReply(Reply):
     """One choice; ``url`` is relative to the study's address."""
 
-    kind: Literal["image", "turned", "html", "audio", "video", "text"]
+    kind: Literal["image", "turned", "html", "audio", "video", "text", "failed"]
     url: str
     alt: str
     text: str | None = None
@@ -137,6 +137,7 @@ class SummaryReply(Reply):
     solo: bool
     progress: ProgressReply
     note: str | None = Field(None, description="What is to be said of the study as a whole.")
+    trouble: str | None = Field(None, description="Last error of `render`; for the owner alone.")
 
 
 class Hub:
@@ -359,7 +360,7 @@ def _finish(board: OneBoard, body: Ask, request: Request) -> OutcomeReply:
 @_api.get("/studies", dependencies=[Owner], summary="List the studies")
 def _studies(request: Request) -> list[SummaryReply]:
     """Return key, title and progress of each study."""
-    return [SummaryReply(**_summary(board)) for board in _hub(request).present()]
+    return [SummaryReply(**_full_summary(board)) for board in _hub(request).present()]
 
 
 @_api.get("/studies/{key}", summary="Describe a study")
@@ -424,6 +425,8 @@ def _side(board: OneBoard, duel_id: int, side: str) -> Response:
         shown = board.shown(board.duel(duel_id), side)
     except ArgumentError as error:
         raise HTTPException(404, str(error)) from None
+    if shown is None:
+        raise HTTPException(404, "this choice cannot be shown")
     return _content(shown, _FOREVER)
 
 
@@ -451,7 +454,7 @@ async def _events(request: Request) -> StreamingResponse:
             yield "retry: 2000\n\n"
             while True:
                 for board in hub.boards.values():
-                    text = json.dumps(await run_in_threadpool(_summary, board))
+                    text = json.dumps(await run_in_threadpool(_full_summary, board))
                     if sent.get(board.key) != text:
                         sent[board.key], quiet = text, 0.0
                         yield f"data: {text}\n\n"
@@ -478,6 +481,10 @@ def _summary(board: Board) -> dict[str, Any]:
         "progress": board.progress(),
         "note": study.note,
     }
+
+
+def _full_summary(board: Board) -> dict[str, Any]:
+    return _summary(board) | {"trouble": board.trouble}
 
 
 def _content(shown: Content | Turned, cache: str) -> Response:
@@ -538,7 +545,7 @@ def _duels(board: OneBoard, request: Request, rater: str = "") -> Response:
 def _owner_page(request: Request) -> Response:
     hub, token = _hub(request), request.app.state.token
     link = f"?token={rater_token(token)}" if token else ""
-    boards = [{"board": board, "summary": _summary(board)} for board in hub.present()]
+    boards = [{"board": board, "summary": _full_summary(board)} for board in hub.present()]
     return _html(
         "owner.html", boards=boards, link=link, read_only=hub.read_only, site=request.app.title
     )

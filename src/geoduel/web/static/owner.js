@@ -24,6 +24,9 @@ events.onmessage = (event) => {
   if (p.uncertainty !== null) facts.push(`known to ±${length(p.uncertainty, p.unit)}`);
   if (p.finished) facts.push(`finished (${p.finished})`);
   card.querySelector("[data-part=facts]").textContent = facts.join(" · ");
+  const trouble = card.querySelector("[data-part=trouble]");
+  trouble.hidden = !study.trouble;
+  trouble.querySelector("pre").textContent = study.trouble ?? "";
   const bar = card.querySelector(".bar");
   if (p.share !== null) bar.setAttribute("aria-valuenow", Math.round(100 * p.share));
   bar.firstElementChild.style.transform = `scaleX(${p.share ?? 0})`;
