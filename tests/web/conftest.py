@@ -53,15 +53,14 @@ def client(board: Board, make_client: Callable[..., TestClient]) -> TestClient:
 class Live:
     """The application on a real port, in a thread."""
 
-    def __init__(self, app: Any, port: int = 0) -> None:
+    def __init__(self, app: Any, port: int = 0, **options: Any) -> None:
         self.listener = socket.socket()
         self.listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         self.listener.bind(("127.0.0.1", port))
         self.port = self.listener.getsockname()[1]
         self.address = f"http://127.0.0.1:{self.port}"
-        config = uvicorn.Config(
-            app, log_level="warning", lifespan="off", ws="none", timeout_graceful_shutdown=1
-        )
+        options = {"log_level": "warning", "timeout_graceful_shutdown": 1} | options
+        config = uvicorn.Config(app, lifespan="off", ws="none", **options)
         self.server = uvicorn.Server(config)
         self.thread = threading.Thread(target=self.server.run, args=([self.listener],), daemon=True)
 
@@ -82,4 +81,4 @@ class Live:
 def live() -> Iterator[Callable[..., Live]]:
     """Start applications on real ports; they stop after the test."""
     with contextlib.ExitStack() as stack:
-        yield lambda app, port=0: stack.enter_context(Live(app, port))
+        yield lambda app, port=0, **more: stack.enter_context(Live(app, port, **more))

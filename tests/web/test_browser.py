@@ -374,10 +374,31 @@ def test_several_raters_and_the_owner(browser, page, live):
     assert "token" not in ann.url
     answer(ann, lambda: ann.keyboard.press("ArrowLeft"))
     page.wait_for_selector("text=1 answers")
-    ann.goto(f"{server.address}/s/{board.key}")  # another one, who gives a name
+    assert ann.goto(f"{server.address}/s/{board.key}?rater=Bob").status == 403
+    ann.goto(f"{server.address}/s/{board.key}")  # her link opens no other name
+    assert ann.locator("form[data-join]").count() == 0
+    page.fill(f"#name-{board.key}", "")
+    page.click("text=Copy link")  # the one for all
+    page.wait_for_function(
+        "() => !document.querySelector('[data-part=copied]').textContent.includes('Ann')"
+    )
+    shared = page.locator("[data-part=copied]").inner_text().removeprefix("Copied: ")
+    ann.goto(shared)
+    ann.fill("#rater", "Ann ")
+    ann.keyboard.press("Enter")
+    ready(ann)  # at this computer she has shown her link
+    ann.goto(shared)
+    assert ann.locator("a:has-text('Ann')").count() == 1
     ann.fill("#rater", "Bob")
     ann.keyboard.press("Enter")
     ready(ann)
+    other = browser.new_context()
+    eve = other.new_page()
+    eve.goto(shared)
+    eve.fill("#rater", "bob")
+    eve.keyboard.press("Enter")
+    eve.wait_for_selector("text=somebody has this name")
+    other.close()
     answer(ann, lambda: ann.keyboard.press("ArrowUp"))
     assert {duel.rater for duel in study.duels if duel.answer} == {"Ann", "Bob"}
     assert ann.goto(f"{server.address}/owner").status == 403

@@ -7,6 +7,7 @@ import json
 import logging
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from typing import Annotated, Any, Literal
+from urllib.parse import urlencode
 
 from fastapi import APIRouter, Depends, FastAPI, HTTPException, Query, Request
 from fastapi.exceptions import RequestValidationError
@@ -18,7 +19,8 @@ from starlette.responses import StreamingResponse
 from .._version import __version__
 from ..errors import ArgumentError, GeoduelError, StorageError
 from .board import Board, rater_name
-from .guard import OWNER, Guard, Rate, rater_token
+from .guard import NAMED, OWNER, RATER, Guard, Rate, client_of, cookie
+from .keys import Keys, Who
 from .owner import agreement, convergence
 from .pages import STATIC, page, static
 from .panes import Content, Turned
@@ -32,6 +34,7 @@ SOLO = "you"
 _PRIVATE = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; media-src data:; sandbox"
 _FOREVER = "private, max-age=604800, immutable"
 _MOST_LISTENERS = 200
+_NEWCOMERS = 1 / 30, 60.0  # new names from one address: a second, and at once
 
 
 class Ask(BaseModel):
@@ -48,6 +51,12 @@ class Tell(Ask):
     answer: Literal["left", "right", "a", "b", "tie", "skip"]
     run: str | None = Field(None, max_length=64, description="The question's run.")
     next: bool = True
+
+
+class Join(BaseModel):
+    """A name to answer by."""
+
+    rater: str = Field(max_length=200, description="New in this study, unless the owner asks.")
 
 
 class Reply(BaseModel):
@@ -97,6 +106,15 @@ class QuestionReply(Reply):
     retry_after: float | None = None
     reason: str | None = None
     counted: bool | None = Field(None, description="Whether the answer sent counts.")
+
+
+class JoinReply(Reply):
+    """A name, and the addresses where it answers, relative to the server's."""
+
+    rater: str
+    token: str | None = Field(description="Lets its bearer answer by this name; null if all may.")
+    page: str
+    link: str = Field(description="The page with the token, to be given to the rater.")
 
 
 class OutcomeReply(Reply):
@@ -194,9 +212,27 @@ class Hub:
             raise HTTPException(404, "there is no such study")
         return board
 
-    def rater(self, board: Board, name: str) -> str:
-        """Return the rater's name, checked."""
-        return SOLO if board.solo and not name.strip() else rater_name(name)
+    def rater(self, board: Board, name: str, state: dict[str, Any]) -> str:
+        """Return the rater's name, checked: only the owner may speak for everybody.
+
+        Parameters
+        ----------
+        board : Board
+            The study.
+        name : str
+            As it was given; may be empty where there is only one that the request can speak for.
+        state : dict
+            What the guard found out about the request.
+        """
+        own = sorted(rater for key, rater in state["names"] if key == board.key)
+        if board.solo and name.strip() in ("", SOLO):
+            return SOLO
+        if not name.strip() and len(own) == 1:
+            return own[0]
+        rater = rater_name(name)
+        if state["role"] != OWNER and rater not in own:
+            raise HTTPException(403, "this takes the rater's own link")
+        return rater
 
     def following(self, board: Board) -> str | None:
         """Return the key of the study after this one."""
@@ -215,6 +251,8 @@ def create_app(
     rate: float = 10.0,
     title: str = "geoduel",
     find: Callable[[dict[str, Board]], list[Board]] | None = None,
+    root: str = "",
+    origin: str = "",
 ) -> FastAPI:
     """Return the application that serves some studies.
 
@@ -223,7 +261,7 @@ def create_app(
     boards : Board or iterable of Board
         The studies.
     token : str, optional
-        The owner's token; raters' links carry another one, made from it. With None, everybody who
+        The owner's token; raters' links carry others, made from it. With None, everybody who
         reaches the server is the owner, which only suits an address that nobody else reaches.
     hosts : iterable of str
         Names the server is called by, besides ``localhost`` and addresses in numbers.
@@ -238,6 +276,8 @@ def create_app(
     find : callable, optional
         Looks for studies that have come since: ``find(boards)`` returns all there are, given those
         known by their keys.
+    root, origin : str
+        Path and host name at which a proxy shows the server, such as "/duel" and "duels.example".
 
     Returns
     -------
@@ -269,7 +309,9 @@ def create_app(
         openapi_url="/api/openapi.json",
         description="Ask for questions of a study and tell answers.",
     )
-    app.state.hub, app.state.token, app.state.rates = hub, token, Rate(rate, 10 * rate)
+    keys = None if token is None else Keys(token)
+    app.state.hub, app.state.keys, app.state.rates = hub, keys, Rate(rate, 10 * rate)
+    app.state.newcomers = Rate(*_NEWCOMERS)
     app.include_router(_api)
     app.include_router(_pages)
     app.add_exception_handler(Exception, _unexpected)
@@ -277,7 +319,7 @@ def create_app(
     app.add_exception_handler(HTTPException, _http)
     app.add_exception_handler(404, _http)
     app.add_exception_handler(RequestValidationError, _invalid)
-    app.add_middleware(Guard, token=token, hosts=hosts)
+    app.add_middleware(Guard, keys=keys, hosts=hosts, root=root, origin=origin)
     return app
 
 
@@ -291,13 +333,25 @@ def _hub(request: Request) -> Hub:
     return request.app.state.hub
 
 
+def _state(request: Request) -> dict[str, Any]:
+    """What the guard found out about a request."""
+    return request.scope["state"]
+
+
+def _is_owner(request: Request) -> bool:
+    return _state(request)["role"] == OWNER
+
+
 def _owner(request: Request) -> None:
-    if request.scope["state"]["role"] != OWNER:
+    if not _is_owner(request):
         raise HTTPException(403, "this is for the owner of the studies")
 
 
 def _board(key: str, request: Request) -> Board:
-    return _hub(request).board(key)
+    board, state = _hub(request).board(key), _state(request)
+    if state["role"] == NAMED and key not in (study for study, _ in state["names"]):
+        raise HTTPException(404, "there is no such study")
+    return board
 
 
 OneBoard = Annotated[Board, Depends(_board)]
@@ -308,10 +362,36 @@ def _writer(request: Request, board: Board, body: Ask) -> str:
     """Return the checked name of a rater who may answer now."""
     if _hub(request).read_only:
         raise HTTPException(403, "this server only shows studies")
-    rater = _hub(request).rater(board, body.rater)
+    rater = _hub(request).rater(board, body.rater, _state(request))
     if not request.app.state.rates.allow((board.key, rater)):
         raise HTTPException(429, "too many answers at once; slow down")
     return rater
+
+
+@_api.post("/studies/{key}/join", summary="Open a name")
+def _join(board: OneBoard, body: Join, request: Request, response: Response) -> JoinReply:
+    """Give a new name to whoever has the link for raters, or any name's link to the owner."""
+    state, keys = _state(request), request.app.state.keys
+    if _hub(request).read_only:
+        raise HTTPException(403, "this server only shows studies")
+    rater = rater_name(body.rater)
+    if state["role"] == NAMED:
+        raise HTTPException(403, "this takes the link for all raters")
+    if state["role"] == RATER and (board.key, rater) not in state["names"]:
+        if not request.app.state.newcomers.allow(client_of(request.scope)):
+            raise HTTPException(429, "many new names; wait a minute", {"retry-after": "30"})
+        if not board.claim(rater):
+            raise HTTPException(
+                409, "somebody has this name; take another one, or open that name's own link"
+            )
+    page = f"s/{board.key}?{urlencode({'rater': rater})}"
+    if keys is None:
+        return JoinReply(rater=rater, token=None, page=page, link=page)
+    if state["role"] == RATER:
+        held = cookie(request.scope, *keys.cookie(Who(NAMED, board.key, rater)))
+        response.headers.append("set-cookie", held)
+    token = keys.personal(board.key, rater)
+    return JoinReply(rater=rater, token=token, page=page, link=f"{page}&token={token}")
 
 
 # Replies to raters are sent as they are: to check each against its model would take as long again.
@@ -389,8 +469,8 @@ def _history(
     start: Annotated[int, Query(ge=0)] = 0,
 ) -> HistoryReply:
     """Return answered questions, the last first: one rater's, or all of them for the owner."""
-    everyone = not rater and request.scope["state"]["role"] == OWNER
-    name = None if everyone else _hub(request).rater(board, rater)
+    everyone = not rater and _is_owner(request)
+    name = None if everyone else _hub(request).rater(board, rater, _state(request))
     return HistoryReply(**board.history(name, start))
 
 
@@ -419,10 +499,14 @@ def _table(board: OneBoard) -> Response:
 
 
 @_api.get("/studies/{key}/duels/{duel_id}/{side}", response_class=Response, summary="Show a choice")
-def _side(board: OneBoard, duel_id: int, side: str) -> Response:
-    """Return the picture, sound, film or page on one side of a question."""
+def _side(board: OneBoard, duel_id: int, side: str, request: Request) -> Response:
+    """Return the picture, sound, film or page on one side of a question to whom it is asked."""
     try:
-        shown = board.shown(board.duel(duel_id), side)
+        duel = board.duel(duel_id)
+        own = {rater for key, rater in _state(request)["names"] if key == board.key}
+        if not (_is_owner(request) or board.solo or duel.rater in {None, *own}):
+            raise ArgumentError(f"there is no question {duel_id}")
+        shown = board.shown(duel, side)
     except ArgumentError as error:
         raise HTTPException(404, str(error)) from None
     if shown is None:
@@ -510,50 +594,52 @@ def _download(text: str, media_type: str, name: str) -> Response:
 
 @_pages.get("/")
 def _home(request: Request) -> Response:
-    hub = _hub(request)
-    owner = request.scope["state"]["role"] == OWNER
+    hub, state = _hub(request), _state(request)
+    if state["role"] == NAMED:
+        own = sorted(pair for pair in state["names"] if pair[0] in hub.boards)
+        if own:
+            return _go(request, f"/s/{own[0][0]}?{urlencode({'rater': own[0][1]})}")
+        raise HTTPException(404, "there is no study")
+    owner = _is_owner(request)
     if hub.boards and not hub.read_only and (not owner or all(b.solo for b in hub.boards.values())):
-        return RedirectResponse(f"/s/{next(iter(hub.boards))}", 303)
+        return _go(request, f"/s/{next(iter(hub.boards))}")
     if not owner:
         raise HTTPException(404, "there is no study")
-    return RedirectResponse("/owner", 303)
+    return _go(request, "/owner")
 
 
 @_pages.get("/s/{key}")
 def _duels(board: OneBoard, request: Request, rater: str = "") -> Response:
-    hub = _hub(request)
+    hub, state, keys = _hub(request), _state(request), list(_hub(request).boards)
     if hub.read_only:
-        return RedirectResponse("/owner", 303)
+        return _go(request, "/owner")
+    own = sorted(name for key, name in state["names"] if key == board.key)
+    wrong = False
     try:
-        name = hub.rater(board, rater)
+        name = rater_name(rater) if rater.strip() else SOLO if board.solo else ""
     except ArgumentError:
-        said = bool(rater.strip())
-        return _html("name.html", board=board, wrong=said, site=request.app.title)
-    keys = list(hub.boards)
-    return _html(
-        "duel.html",
-        board=board,
-        rater=name,
-        place=keys.index(board.key) + 1,
-        total=len(keys),
-        owner=request.scope["state"]["role"] == OWNER,
-        site=request.app.title,
-    )
+        name, wrong = "", True
+    if not name or not (_is_owner(request) or name in own or (board.solo and name == SOLO)):
+        if name and state["role"] == NAMED:
+            raise HTTPException(403, "this takes the rater's own link")
+        more = {"names": own, "joins": state["role"] == RATER}
+        return _html(request, "name.html", board=board, wrong=wrong, rater=name, **more)
+    place, total, owner = keys.index(board.key) + 1, len(keys), _is_owner(request)
+    more = {"place": place, "total": total, "owner": owner}
+    return _html(request, "duel.html", board=board, rater=name, **more)
 
 
 @_pages.get("/owner", dependencies=[Owner])
 def _owner_page(request: Request) -> Response:
-    hub, token = _hub(request), request.app.state.token
-    link = f"?token={rater_token(token)}" if token else ""
+    hub, keys = _hub(request), request.app.state.keys
+    link = f"?token={keys.rater}" if keys is not None else ""
     boards = [{"board": board, "summary": _full_summary(board)} for board in hub.present()]
-    return _html(
-        "owner.html", boards=boards, link=link, read_only=hub.read_only, site=request.app.title
-    )
+    return _html(request, "owner.html", boards=boards, link=link, read_only=hub.read_only)
 
 
 @_pages.get("/api")
 def _reference(request: Request) -> Response:
-    return _html("api.html", api=request.app.openapi(), site=request.app.title)
+    return _html(request, "api.html", api=request.app.openapi())
 
 
 @_pages.get("/static/{name}")
@@ -568,8 +654,13 @@ def _favicon() -> Response:
     return _static("icon.svg")
 
 
-def _html(template: str, status: int = 200, **values: Any) -> HTMLResponse:
-    return HTMLResponse(page(template, **values), status)
+def _html(request: Request, template: str, status: int = 200, **values: Any) -> HTMLResponse:
+    root, site = _state(request)["root"], request.app.title
+    return HTMLResponse(page(template, root=root, site=site, **values), status)
+
+
+def _go(request: Request, place: str) -> Response:
+    return RedirectResponse(_state(request)["root"] + place, 303)
 
 
 # -- errors: a clear sentence, nothing of the inside -----------------------------------------------
@@ -580,7 +671,9 @@ def _problem(request: Request, status: int, why: str, headers: Any = None) -> Re
         "/api/"
     ):
         title = "Not found" if status == 404 else "Sorry"
-        reply: Response = _html("message.html", status, title=title, message=why, form=False)
+        reply: Response = _html(
+            request, "message.html", status, title=title, message=why, form=False
+        )
     else:
         reply = JSONResponse({"error": why}, status)
     reply.headers.update(headers or {})

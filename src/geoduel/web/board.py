@@ -112,6 +112,7 @@ class Board:
         self._shown: OrderedDict[tuple[Any, ...], Content | Turned] = OrderedDict()
         self._shown_bytes = 0
         self._pictures: OrderedDict[str, Content] = OrderedDict()
+        self._claimed: set[str] = set()  # names given away that no question is asked of yet
         self._open: OrderedDict[int, Duel] = OrderedDict()
         self._drawing = 0.0  # seconds, a running mean
         # When they were found, what that cost, the numbers, and the version they belong to.
@@ -228,6 +229,14 @@ class Board:
         if duel.answer in ("a", "b"):
             return "left" if duel.answer == duel.left else "right"
         return duel.answer or ""
+
+    def claim(self, rater: str) -> bool:
+        """Give a name away; False if somebody has it, or one that looks much like it."""
+        known = {_alike(duel.rater) for duel in self.study.duels if duel.rater}
+        with self._lock:
+            free = _alike(rater) not in known | self._claimed
+            self._claimed.add(_alike(rater))
+        return free
 
     # -- what is known -----------------------------------------------------------------------------
 
@@ -420,6 +429,11 @@ def rater_name(text: str) -> str:
     if not 1 <= len(name) <= 40 or not name.isprintable():
         raise ArgumentError(f"a rater's name has 1 to 40 printable characters, got {text[:60]!r}")
     return name
+
+
+def _alike(rater: str) -> str:
+    """What names that look alike have in common: "Ann" and "ＡＮＮ"."""
+    return unicodedata.normalize("NFKC", rater).casefold()
 
 
 def slug(name: str) -> str:
