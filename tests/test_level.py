@@ -233,7 +233,7 @@ def test_answers_are_kept_until_the_photo_is_saved(photo, tmp_path, monkeypatch)
 
         said: list = []
         run_as_the_command(monkeypatch, act)
-        level([photo], browser=False)
+        level([photo], browser=False, token=False)
         return said
 
     def finish(client):
@@ -263,7 +263,7 @@ def test_a_photo_that_is_damaged_is_left_out(photo, tmp_path, monkeypatch, capsy
             time.sleep(0.01)
 
     run_as_the_command(monkeypatch, look)
-    level([photo, tmp_path / "cut.jpg", other], browser=False, resume=False)
+    level([photo, tmp_path / "cut.jpg", other], browser=False, resume=False, token=False)
     assert seen == ["sea.jpg", "other.jpg"]
     assert "cut.jpg is damaged" in capsys.readouterr().err
 

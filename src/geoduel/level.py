@@ -14,12 +14,12 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
 from ._support.check import as_generator
-from ._support.files import write_whole
+from ._support.files import state_folder, write_whole
 from ._version import __version__
 from .errors import ArgumentError, GeoduelError, PictureError, UnknownStudyError
 from .manifolds import Rotations
@@ -29,7 +29,7 @@ from .pictures.turning import turn
 from .study import Storage, create_study, delete_study
 from .study.storage import as_storage
 from .web import Board, Content, Turned
-from .web.server import run, web_extra
+from .web.server import given_token, run, web_extra
 
 __all__ = ["Leveller", "level"]
 
@@ -245,6 +245,7 @@ def level(
     port: int | None = None,
     rng: int | None = None,
     resume: bool = True,
+    token: str | Literal[False] | None = None,
 ) -> None:
     """Level photos on a page in the browser, until Ctrl-C.
 
@@ -270,6 +271,8 @@ def level(
     resume : bool
         Keep answers in the user's state folder until a photo is saved, and go on with them when
         the command is interrupted and given again.
+    token : str or False, optional
+        See `geoduel.web.serve`.
 
     Raises
     ------
@@ -284,8 +287,8 @@ def level(
     """
     if not photos and not demo:
         raise ArgumentError("PHOTO: name a photo, or try --demo")
-    state = _state() if resume and photos else None
-    storage = None if state is None else as_storage(state)
+    state = state_folder() if resume and photos else None
+    storage = None if state is None else as_storage(f"sqlite:///{state / 'level.db'}")
     folder = None if out is None else Path(out)
     if folder is not None and folder.exists() and not folder.is_dir():
         raise ArgumentError(f"--out {folder} is not a folder")
@@ -300,9 +303,10 @@ def level(
             from .web import create_app
 
             first.result()
-        app = create_app([one.board for one in levellers], title="geoduel level")
+        token = given_token(token, "127.0.0.1", "level")
+        app = create_app([one.board for one in levellers], token=token, title="geoduel level")
         threading.Thread(target=_load, args=(levellers[1:],), daemon=True).start()
-        run(app, port=port, browser=browser)
+        run(app, port=port, token=token, browser=browser)
     finally:
         for one in levellers:
             one.forget()
@@ -316,17 +320,6 @@ def _load(levellers: Sequence[Leveller]) -> None:
         except (GeoduelError, OSError) as error:
             one.board.closed = True
             print(f"geoduel: {error}; left out", file=sys.stderr, flush=True)
-
-
-def _state() -> str | None:
-    """URL of the database that keeps unfinished photos; None where it cannot be written."""
-    base = Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state")
-    folder = base / "geoduel"
-    try:
-        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-    except OSError:
-        return None
-    return f"sqlite:///{folder / 'level.db'}" if os.access(folder, os.W_OK) else None
 
 
 def _fingerprint(path: Path, method: str) -> str:

@@ -533,6 +533,10 @@ class Process:
             self.output += line
         return self
 
+    @property
+    def link(self) -> str:
+        return self.output.split()[1]
+
     def stop(self, sign: int) -> int:
         self.process.send_signal(sign)
         self.output += self.process.communicate(timeout=15)[0]
@@ -561,7 +565,7 @@ def test_a_killed_server_that_comes_back_loses_nothing(page, tmp_path):
     port = free_port()
     command = ("serve", f"{tmp_path / 'tilt.py'}:study", "--port", str(port))
     with Process(*command) as server:
-        page.goto(f"http://127.0.0.1:{port}")
+        page.goto(server.link)
         ready(page)
         press(page, "ArrowLeft")
         press(page, "ArrowRight")
@@ -602,7 +606,7 @@ def test_a_person_levels_eight_real_photos(page, tmp_path, shared):
     files = [str(file) for file, _ in chosen]
     command = ("level", *files, "--out", str(tmp_path / "out"), "--no-browser", "--port", str(port))
     with Process(*command, XDG_STATE_HOME=str(tmp_path / "state")) as server:
-        page.goto(f"http://127.0.0.1:{port}")
+        page.goto(server.link)
         for number, (_, tilt) in enumerate(chosen, 1):
             level_by(page, -tilt)
             page.wait_for_selector("text=Saved as")
@@ -628,7 +632,7 @@ def test_level_goes_on_after_an_interruption(page, tmp_path):
     photo, port = save_photo(seascape(1, 0.2, (300, 200)), tmp_path / "sea.jpg"), free_port()
     command = ("level", str(photo), "--no-browser", "--port", str(port))
     with Process(*command, XDG_STATE_HOME=str(tmp_path / "state")) as server:
-        page.goto(f"http://127.0.0.1:{port}")
+        page.goto(server.link)
         ready(page)
         press(page, "ArrowLeft")
         server.stop(signal.SIGKILL)
@@ -660,9 +664,10 @@ def test_first_question_comes_quickly(tmp_path):
     seascape(0, 0.1, (1000, 750)).resize((4000, 3000)).save(photo, quality=90)
     start = time.perf_counter()
     with (
-        Process("level", str(photo), "--no-browser", "--port", str(port)),
+        Process("level", str(photo), "--no-browser", "--port", str(port)) as server,
         httpx.Client(base_url=f"http://127.0.0.1:{port}/", timeout=20) as client,
     ):
+        assert client.get(server.link).status_code == 303  # it keeps the cookie
         question = client.post("api/studies/large/ask", json={}).json()
         picture = client.get(f"api/studies/large/{question['left']['url']}")
         assert picture.status_code == 200

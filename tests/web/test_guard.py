@@ -9,8 +9,8 @@ from urllib.parse import urljoin
 import pytest
 
 import geoduel as gd
-from geoduel.errors import ArgumentError, StorageError
-from geoduel.web import Board, create_app, serve
+from geoduel.errors import StorageError
+from geoduel.web import Board, create_app
 from geoduel.web.guard import Rate, is_loopback, rater_token
 from geoduel.web.keys import Keys
 
@@ -148,19 +148,6 @@ def test_guessing_is_slowed_down(guarded):
     assert guarded.get("/api/studies", headers=bearer(TOKEN)).status_code == 429
     guarded.cookies.update(inside)
     assert guarded.get("/api/studies").status_code == 200
-
-
-def test_a_token_is_made_beyond_this_machine_and_short_ones_are_refused(board, monkeypatch):
-    seen = {}
-    monkeypatch.setattr(
-        "geoduel.web.server.run", lambda app, host, port, token, *_: seen.update(t=token)
-    )
-    serve(board, host="0.0.0.0")
-    assert len(seen["t"]) >= 32
-    serve(board)
-    assert seen["t"] is None
-    with pytest.raises(ArgumentError, match="token"):
-        serve(board, token="short")
 
 
 # -- other sites -----------------------------------------------------------------------------------

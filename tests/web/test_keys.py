@@ -5,12 +5,22 @@ from __future__ import annotations
 import hashlib
 import hmac
 import itertools
+import os
 import time
 
 import pytest
 
 from geoduel.errors import ArgumentError
-from geoduel.web.keys import NAMED, OWNER, RATER, Keys, Who, checked_token
+from geoduel.web.keys import (
+    NAMED,
+    OWNER,
+    RATER,
+    Keys,
+    Who,
+    checked_token,
+    made_token,
+    token_in,
+)
 
 TOKEN = "a token of many characters"
 
@@ -107,3 +117,48 @@ def test_tokens_that_are_easy_to_guess_are_refused(token):
     with pytest.raises(ArgumentError, match="token must have"):
         checked_token(token)
     assert checked_token(TOKEN) == TOKEN
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    return tmp_path / "geoduel"
+
+
+def test_made_tokens_are_the_same_at_each_start_and_others_elsewhere(folder):
+    made = made_token("serve\npalette")
+    assert checked_token(made) == made
+    assert len(made) == 32
+    assert made_token("serve\npalette") == made
+    assert made_token("serve\nother") != made
+    (folder / "link-key").unlink()
+    assert made_token("serve\npalette") != made
+
+
+@pytest.mark.skipif(os.name != "posix", reason="POSIX permissions")
+def test_a_key_that_others_could_read_is_made_anew(folder):
+    made = made_token("x")
+    assert (folder / "link-key").stat().st_mode & 0o777 == 0o600
+    (folder / "link-key").chmod(0o644)
+    assert made_token("x") != made
+    assert (folder / "link-key").stat().st_mode & 0o777 == 0o600
+
+
+def test_where_nothing_can_be_kept_tokens_last_for_one_run(folder, monkeypatch):
+    folder.parent.joinpath("file").write_text("")
+    monkeypatch.setenv("XDG_STATE_HOME", str(folder.parent / "file"))
+    assert made_token("x") != made_token("x")
+    monkeypatch.setenv("XDG_STATE_HOME", str(folder.parent))
+    folder.mkdir()
+    (folder / "link-key").write_text("short")
+    (folder / "link-key").chmod(0o600)
+    assert made_token("x") != made_token("x")
+
+
+def test_a_file_with_a_token_is_read_or_made(tmp_path):
+    (tmp_path / "given").write_text(f"{TOKEN}\n")
+    assert token_in(tmp_path / "given") == TOKEN
+    made = token_in(tmp_path / "made")
+    assert token_in(tmp_path / "made") == made == checked_token(made)
+    with pytest.raises(OSError, match="none"):
+        token_in(tmp_path / "none" / "token")

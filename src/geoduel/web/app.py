@@ -385,13 +385,12 @@ def _join(board: OneBoard, body: Join, request: Request, response: Response) -> 
                 409, "somebody has this name; take another one, or open that name's own link"
             )
     page = f"s/{board.key}?{urlencode({'rater': rater})}"
-    if keys is None:
-        return JoinReply(rater=rater, token=None, page=page, link=page)
-    if state["role"] == RATER:
+    token = None if keys is None else keys.personal(board.key, rater)
+    if keys is not None and state["role"] == RATER:
         held = cookie(request.scope, *keys.cookie(Who(NAMED, board.key, rater)))
         response.headers.append("set-cookie", held)
-    token = keys.personal(board.key, rater)
-    return JoinReply(rater=rater, token=token, page=page, link=f"{page}&token={token}")
+    link = page if token is None else f"{page}&token={token}"
+    return JoinReply(rater=rater, token=token, page=page, link=link)
 
 
 # Replies to raters are sent as they are: to check each against its model would take as long again.
@@ -625,7 +624,11 @@ def _duels(board: OneBoard, request: Request, rater: str = "") -> Response:
         more = {"names": own, "joins": state["role"] == RATER}
         return _html(request, "name.html", board=board, wrong=wrong, rater=name, **more)
     place, total, owner = keys.index(board.key) + 1, len(keys), _is_owner(request)
-    more = {"place": place, "total": total, "owner": owner}
+    link = ""
+    if name in own:
+        token = request.app.state.keys.personal(board.key, name)
+        link = f"s/{board.key}?{urlencode({'rater': name, 'token': token})}"
+    more = {"place": place, "total": total, "owner": owner, "link": link}
     return _html(request, "duel.html", board=board, rater=name, **more)
 
 

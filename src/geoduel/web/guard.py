@@ -108,9 +108,9 @@ class Guard:
     Parameters
     ----------
     app : ASGI application
-        What is guarded. It finds in ``scope["state"]`` the ``role`` ("owner", "rater" or "named"),
-        ``names``, the pairs of study and rater that the request may speak for, ``root``, and
-        whether only the head of the reply is wanted (``head``).
+        What is guarded. It finds in ``scope["state"]`` the ``role``: "owner", "rater" or "named".
+        ``names`` are the pairs of study and rater that the request may speak for. ``root`` is as
+        below; ``head`` says that only the head of the reply is wanted.
     keys : Keys, optional
         The tokens. None: everyone who reaches the server is the owner.
     hosts : iterable of str

@@ -11,15 +11,19 @@ import base64
 import binascii
 import hashlib
 import hmac
+import os
 import secrets
 import threading
 import time
+from contextlib import suppress
 from functools import lru_cache
+from pathlib import Path
 from typing import NamedTuple
 
+from .._support.files import state_folder, write_whole
 from ..errors import ArgumentError
 
-__all__ = ["NAMED", "OWNER", "RATER", "Keys", "Who", "checked_token"]
+__all__ = ["NAMED", "OWNER", "RATER", "Keys", "Who", "checked_token", "made_token", "token_in"]
 
 OWNER, RATER, NAMED = "owner", "rater", "named"
 _SHORTEST, _FEWEST = 20, 8
@@ -131,6 +135,45 @@ def checked_token(token: str) -> str:
             "it, a random one is made"
         )
     return token
+
+
+def made_token(purpose: str) -> str:
+    """Return a token that nobody can guess, the same each time the user has the same purpose.
+
+    Links and cookies so outlive the server. What makes it the user's is a random key, in the file
+    ``link-key`` of the state folder. Once that file is deleted, all tokens are new.
+    """
+    folder = state_folder()
+    key = None if folder is None else _key(folder / "link-key")
+    if key is None:
+        return secrets.token_urlsafe(24)
+    made = hmac.new(key.encode(), purpose.encode(errors="surrogateescape"), hashlib.sha256)
+    return base64.urlsafe_b64encode(made.digest()[:24]).decode()
+
+
+def token_in(file: Path) -> str:
+    """Return the token that a file holds; a file that does not exist is made, for its owner alone.
+
+    Raises
+    ------
+    OSError
+        If it can be neither read nor made.
+    """
+    with suppress(FileExistsError):
+        write_whole(file, f"{secrets.token_urlsafe(24)}\n", overwrite=False, private=True)
+    return file.read_text(encoding="utf-8", errors="surrogateescape").strip()
+
+
+def _key(file: Path) -> str | None:
+    """The user's key; None where none can be kept."""
+    try:
+        key, seen = token_in(file), file.stat()
+        if os.name == "posix" and (seen.st_uid != os.getuid() or seen.st_mode & 0o077):
+            file.unlink()  # others may have read it
+            key = token_in(file)
+    except OSError:
+        return None
+    return key if len(key) >= 32 else None
 
 
 @lru_cache(8)
