@@ -283,6 +283,7 @@ def run(
     """Run an application until Ctrl-C; print the address where people find it."""
     import uvicorn
 
+    from .connections import HEAD_BYTES, limited
     from .guard import is_loopback
 
     front = front or Front()
@@ -315,11 +316,13 @@ def run(
             lifespan="off",
             ws="none",
             server_header=False,
+            http=limited(trusted=front.trusted),
+            h11_max_incomplete_event_size=HEAD_BYTES,
             proxy_headers=bool(front.trusted),
             forwarded_allow_ips=",".join(front.trusted),
             limit_concurrency=1000,
             timeout_graceful_shutdown=1,
-            timeout_keep_alive=75,
+            timeout_keep_alive=30,
         )
         with contextlib.suppress(KeyboardInterrupt):  # the usual end
             uvicorn.Server(config).run(sockets=[listener])
