@@ -5,7 +5,10 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Annotated, Any, Literal
 from urllib.parse import urlencode
 
@@ -156,6 +159,36 @@ class SummaryReply(Reply):
     progress: ProgressReply
     note: str | None = Field(None, description="What is to be said of the study as a whole.")
     trouble: str | None = Field(None, description="Last error of `render`; for the owner alone.")
+
+
+class Readers:
+    """Threads for those who only look, so that those who answer find theirs free.
+
+    Parameters
+    ----------
+    threads : int
+        Things that are drawn or computed at once.
+    each : int
+        Requests that one client may have waiting.
+    """
+
+    def __init__(self, threads: int = 2, each: int = 32) -> None:
+        self.pool, self.each = ThreadPoolExecutor(threads, "geoduel-readers"), each
+        self.waiting: Counter[str] = Counter()
+
+    async def run(self, request: Request, work: Callable[..., Any], *arguments: Any) -> Any:
+        """Return ``work(*arguments)`` once a thread was free."""
+        client = client_of(request.scope)
+        if self.waiting[client] >= self.each:
+            raise HTTPException(429, "too many requests at once; slow down", {"retry-after": "1"})
+        self.waiting[client] += 1
+        try:
+            loop = asyncio.get_running_loop()
+            return await loop.run_in_executor(self.pool, partial(work, *arguments))
+        finally:
+            self.waiting[client] -= 1
+            if not self.waiting[client]:
+                del self.waiting[client]
 
 
 class Hub:
@@ -311,7 +344,7 @@ def create_app(
     )
     keys = None if token is None else Keys(token)
     app.state.hub, app.state.keys, app.state.rates = hub, keys, Rate(rate, 10 * rate)
-    app.state.newcomers = Rate(*_NEWCOMERS)
+    app.state.newcomers, app.state.readers = Rate(*_NEWCOMERS), Readers()
     app.include_router(_api)
     app.include_router(_pages)
     app.add_exception_handler(Exception, _unexpected)
@@ -342,12 +375,13 @@ def _is_owner(request: Request) -> bool:
     return _state(request)["role"] == OWNER
 
 
-def _owner(request: Request) -> None:
+# These take no time, and so no thread.
+async def _owner(request: Request) -> None:
     if not _is_owner(request):
         raise HTTPException(403, "this is for the owner of the studies")
 
 
-def _board(key: str, request: Request) -> Board:
+async def _board(key: str, request: Request) -> Board:
     board, state = _hub(request).board(key), _state(request)
     if state["role"] == NAMED and key not in (study for study, _ in state["names"]):
         raise HTTPException(404, "there is no such study")
@@ -356,6 +390,10 @@ def _board(key: str, request: Request) -> Board:
 
 OneBoard = Annotated[Board, Depends(_board)]
 Owner = Depends(_owner)
+
+
+def _readers(request: Request) -> Readers:
+    return request.app.state.readers
 
 
 def _writer(request: Request, board: Board, body: Ask) -> str:
@@ -449,9 +487,9 @@ def _study(board: OneBoard) -> SummaryReply:
 
 
 @_api.get("/studies/{key}/best", summary="Show the best point so far")
-def _best(board: OneBoard) -> PaneReply:
+async def _best(board: OneBoard, request: Request) -> PaneReply:
     """Return the pane of the best point so far."""
-    return PaneReply(**board.best())
+    return PaneReply(**await _readers(request).run(request, board.best))
 
 
 @_api.get("/studies/{key}/recommend", dependencies=[Owner], summary="Return the best point so far")
@@ -461,7 +499,7 @@ def _recommend(board: OneBoard) -> dict[str, Any]:
 
 
 @_api.get("/studies/{key}/history", summary="Look back")
-def _history(
+async def _history(
     board: OneBoard,
     request: Request,
     rater: Annotated[str, Query(max_length=200)] = "",
@@ -470,19 +508,19 @@ def _history(
     """Return answered questions, the last first: one rater's, or all of them for the owner."""
     everyone = not rater and _is_owner(request)
     name = None if everyone else _hub(request).rater(board, rater, _state(request))
-    return HistoryReply(**board.history(name, start))
+    return HistoryReply(**await _readers(request).run(request, board.history, name, start))
 
 
 @_api.get("/studies/{key}/agreement", dependencies=[Owner], summary="Compare the raters")
-def _agreement(board: OneBoard) -> dict[str, Any]:
+async def _agreement(board: OneBoard, request: Request) -> dict[str, Any]:
     """Return how raters agree with the result, each other and themselves."""
-    return agreement(board)
+    return await _readers(request).run(request, agreement, board)
 
 
 @_api.get("/studies/{key}/convergence", dependencies=[Owner], summary="See it converge")
-def _convergence(board: OneBoard) -> dict[str, list[list[float]]]:
+async def _convergence(board: OneBoard, request: Request) -> dict[str, list[list[float]]]:
     """Return curves over the number of answers."""
-    return convergence(board)
+    return await _readers(request).run(request, convergence, board)
 
 
 @_api.get("/studies/{key}/export.jsonl", dependencies=[Owner], summary="Export the log")
@@ -498,14 +536,20 @@ def _table(board: OneBoard) -> Response:
 
 
 @_api.get("/studies/{key}/duels/{duel_id}/{side}", response_class=Response, summary="Show a choice")
-def _side(board: OneBoard, duel_id: int, side: str, request: Request) -> Response:
+async def _side(board: OneBoard, duel_id: int, side: str, request: Request) -> Response:
     """Return the picture, sound, film or page on one side of a question to whom it is asked."""
-    try:
+    own = {rater for key, rater in _state(request)["names"] if key == board.key}
+    everything = _is_owner(request) or bool(board.solo)
+
+    def show() -> Content | Turned | None:
         duel = board.duel(duel_id)
-        own = {rater for key, rater in _state(request)["names"] if key == board.key}
-        if not (_is_owner(request) or board.solo or duel.rater in {None, *own}):
+        if not (everything or duel.rater in {None, *own}):
             raise ArgumentError(f"there is no question {duel_id}")
-        shown = board.shown(duel, side)
+        return board.shown(duel, side)
+
+    try:
+        at_once = board.is_drawn(duel_id, side)
+        shown = show() if at_once else await _readers(request).run(request, show)
     except ArgumentError as error:
         raise HTTPException(404, str(error)) from None
     if shown is None:
@@ -514,9 +558,12 @@ def _side(board: OneBoard, duel_id: int, side: str, request: Request) -> Respons
 
 
 @_api.get("/studies/{key}/pictures/{digest}", response_class=Response, summary="Show a picture")
-def _picture(board: OneBoard, digest: str) -> Response:
+async def _picture(board: OneBoard, digest: str, request: Request) -> Response:
     """Return a picture that the browser turns."""
     found = board.picture(digest)
+    if found is None:  # after a restart nothing has been drawn yet
+        await _readers(request).run(request, board.best)
+        found = board.picture(digest)
     if found is None:
         raise HTTPException(404, "there is no such picture")
     return _content(found, _FOREVER)

@@ -283,14 +283,13 @@ class Board:
         point = self.point_on(duel, side)
         return self._drawn((duel.id, point), duel.a if point == "a" else duel.b)
 
-    def is_drawn(self, duel: Duel, side: str) -> bool:
-        """Whether a side of a question is in the cache, so that showing it takes no time."""
-        return (duel.id, self.point_on(duel, side)) in self._shown
+    def is_drawn(self, duel_id: int, side: str) -> bool:
+        """Whether a side of an open question is in the cache: showing it takes no time."""
+        duel = self._open.get(duel_id)
+        return duel is not None and (duel_id, self.point_on(duel, side)) in self._shown
 
     def picture(self, digest: str) -> Content | None:
         """Return a picture that the browser turns, by the name in its address."""
-        if digest not in self._pictures:
-            self.best()  # after a restart nothing has been drawn yet
         return self._pictures.get(digest)
 
     def history(self, rater: str | None, start: int = 0, count: int = 12) -> dict[str, Any]:

@@ -135,7 +135,7 @@ class Guard:
     ) -> None:
         self.app, self.keys, self.root, self.origin = app, keys, root, origin
         self.hosts = {host.lower() for host in hosts} | {"localhost"}
-        self.changes = per_client or Rate(300, 600)
+        self.changes, self.reads = per_client or Rate(300, 600), Rate(200, 1000)
         self.failures = Rate(0.5, 20)
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
@@ -183,6 +183,8 @@ class Guard:
         if not self._knows(host) or [name for name, _ in scope["headers"]].count(b"host") != 1:
             return 421, "this name is not one of the server's; name it with --allow-host"
         if scope["method"] == "GET":
+            if not scope["path"].startswith(_PUBLIC) and not self.reads.allow(client):
+                return 429, "too many requests; slow down"
             return None
         if scope["method"] != "POST":
             return 405, "only GET, HEAD and POST"
