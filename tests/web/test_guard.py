@@ -11,7 +11,7 @@ import pytest
 import geoduel as gd
 from geoduel.errors import StorageError
 from geoduel.web import Board, create_app
-from geoduel.web.guard import Rate, is_loopback, rater_token
+from geoduel.web.guard import Rate, client_of, is_loopback
 from geoduel.web.keys import Keys
 
 TOKEN = "a long enough token"
@@ -131,7 +131,7 @@ def test_raters_answer_and_see_no_more(guarded):
 
 def test_an_owner_who_opens_a_link_for_raters_stays_the_owner(guarded):
     guarded.get("/owner", params={"token": TOKEN})
-    assert guarded.get("/s/tilt", params={"token": rater_token(TOKEN)}).status_code == 200
+    assert guarded.get("/s/tilt", params={"token": SHARED}).status_code == 200
     assert guarded.get("/owner").status_code == 200
 
 
@@ -331,6 +331,21 @@ def test_this_machine_alone(host):
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.168.0.1", "localhost.evil.example", ""])
 def test_beyond_this_machine(host):
     assert not is_loopback(host)
+
+
+@pytest.mark.parametrize(
+    ("address", "client"),
+    [
+        ("192.0.2.7", "192.0.2.7"),
+        ("2001:db8:0:1:2:3:4:5", "2001:db8:0:1::/64"),
+        ("2001:db8:0:1::9", "2001:db8:0:1::/64"),
+        ("fe80::1%eth0", "fe80::/64"),
+        ("a:b", "a:b"),
+    ],
+)
+def test_a_network_is_one_client(address, client):
+    assert client_of({"client": (address, 1)}) == client
+    assert client_of({}) == "?"
 
 
 # -- errors ----------------------------------------------------------------------------------------

@@ -15,8 +15,10 @@ from urllib.parse import urlencode
 from fastapi import APIRouter, Depends, FastAPI, HTTPException, Query, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
+from fastapi.security import HTTPBearer
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.concurrency import run_in_threadpool
+from starlette.exceptions import HTTPException as StarletteHTTPException
 from starlette.responses import StreamingResponse
 
 from .._version import __version__
@@ -109,6 +111,12 @@ class QuestionReply(Reply):
     retry_after: float | None = None
     reason: str | None = None
     counted: bool | None = Field(None, description="Whether the answer sent counts.")
+
+
+class ErrorReply(Reply):
+    """What every reply says whose status is 400 or more."""
+
+    error: str
 
 
 class JoinReply(Reply):
@@ -349,7 +357,7 @@ def create_app(
     app.include_router(_pages)
     app.add_exception_handler(Exception, _unexpected)
     app.add_exception_handler(GeoduelError, _known)
-    app.add_exception_handler(HTTPException, _http)
+    app.add_exception_handler(StarletteHTTPException, _http)
     app.add_exception_handler(404, _http)
     app.add_exception_handler(RequestValidationError, _invalid)
     app.add_middleware(Guard, keys=keys, hosts=hosts, root=root, origin=origin)
@@ -358,7 +366,46 @@ def create_app(
 
 # -- the HTTP interface ----------------------------------------------------------------------------
 
-_api = APIRouter(prefix="/api")
+_PROBLEMS = {
+    400: "The body is no JSON, or its length no number",
+    401: "A token is needed",
+    403: "This is for somebody else, or comes from another site",
+    404: "There is no such study, question or picture",
+    408: "The body took too long",
+    409: "Somebody has the name, or there is nothing to take back",
+    413: "The body is too long",
+    415: "The body is no application/json",
+    421: "The host is none of the server's names",
+    422: "A value is none that is expected",
+    429: "Too many requests; the header Retry-After says for how many seconds to wait",
+    500: "Something went wrong",
+    503: "The storage, or the server, is too busy; see Retry-After",
+}
+_api = APIRouter(
+    prefix="/api",
+    responses={
+        code: {"model": ErrorReply, "description": why + "."} for code, why in _PROBLEMS.items()
+    },
+    # The guard checks tokens; this says so in the description.
+    dependencies=[Depends(HTTPBearer(auto_error=False, description="A token of some link."))],
+)
+_SHOWN = {
+    200: {
+        "description": "The picture, sound, film or page.",
+        "content": {
+            kind: {"schema": {"type": "string", "format": "binary"}}
+            for kind in ("image/*", "audio/*", "video/*", "text/html", "text/plain")
+        },
+    }
+}
+
+
+def _file(media_type: str) -> Any:
+    """Describe a reply that is no JSON."""
+    schema = {"type": "string"}
+    return {200: {"description": "As described.", "content": {media_type: {"schema": schema}}}}
+
+
 _pages = APIRouter(include_in_schema=False)
 
 
@@ -523,19 +570,36 @@ async def _convergence(board: OneBoard, request: Request) -> dict[str, list[list
     return await _readers(request).run(request, convergence, board)
 
 
-@_api.get("/studies/{key}/export.jsonl", dependencies=[Owner], summary="Export the log")
+@_api.get(
+    "/studies/{key}/export.jsonl",
+    dependencies=[Owner],
+    response_class=Response,
+    responses=_file("application/x-ndjson"),
+    summary="Export the log",
+)
 def _export(board: OneBoard) -> Response:
     """Return the study's log as JSON lines, for `geoduel.import_study`."""
     return _download(board.study.export(), "application/x-ndjson", f"{board.key}.jsonl")
 
 
-@_api.get("/studies/{key}/export.csv", dependencies=[Owner], summary="Export a table")
+@_api.get(
+    "/studies/{key}/export.csv",
+    dependencies=[Owner],
+    response_class=Response,
+    responses=_file("text/csv"),
+    summary="Export a table",
+)
 def _table(board: OneBoard) -> Response:
     """Return all questions and answers as a table."""
     return _download(board.table(), "text/csv; charset=utf-8", f"{board.key}.csv")
 
 
-@_api.get("/studies/{key}/duels/{duel_id}/{side}", response_class=Response, summary="Show a choice")
+@_api.get(
+    "/studies/{key}/duels/{duel_id}/{side}",
+    response_class=Response,
+    responses=_SHOWN,
+    summary="Show a choice",
+)
 async def _side(board: OneBoard, duel_id: int, side: str, request: Request) -> Response:
     """Return the picture, sound, film or page on one side of a question to whom it is asked."""
     own = {rater for key, rater in _state(request)["names"] if key == board.key}
@@ -557,7 +621,12 @@ async def _side(board: OneBoard, duel_id: int, side: str, request: Request) -> R
     return _content(shown, _FOREVER)
 
 
-@_api.get("/studies/{key}/pictures/{digest}", response_class=Response, summary="Show a picture")
+@_api.get(
+    "/studies/{key}/pictures/{digest}",
+    response_class=Response,
+    responses=_SHOWN,
+    summary="Show a picture",
+)
 async def _picture(board: OneBoard, digest: str, request: Request) -> Response:
     """Return a picture that the browser turns."""
     found = board.picture(digest)
@@ -569,10 +638,18 @@ async def _picture(board: OneBoard, digest: str, request: Request) -> Response:
     return _content(found, _FOREVER)
 
 
-@_api.get("/events", dependencies=[Owner], response_class=StreamingResponse, summary="Follow along")
-async def _events(request: Request) -> StreamingResponse:
+@_api.get(
+    "/events",
+    dependencies=[Owner],
+    response_class=StreamingResponse,
+    responses=_file("text/event-stream"),
+    summary="Follow along",
+)
+async def _events(request: Request) -> Response:
     """Stream each study's summary as it changes (server-sent events)."""
     hub = _hub(request)
+    if _state(request)["head"]:
+        return Response(media_type="text/event-stream")
     if hub.listeners >= _MOST_LISTENERS:
         raise HTTPException(503, "too many listeners")
 
@@ -717,9 +794,8 @@ def _go(request: Request, place: str) -> Response:
 
 
 def _problem(request: Request, status: int, why: str, headers: Any = None) -> Response:
-    if "text/html" in request.headers.get("accept", "") and not request.url.path.startswith(
-        "/api/"
-    ):
+    page = "text/html" in request.headers.get("accept", "")
+    if page and not request.scope["path"].startswith("/api/"):
         title = "Not found" if status == 404 else "Sorry"
         reply: Response = _html(
             request, "message.html", status, title=title, message=why, form=False
@@ -731,7 +807,7 @@ def _problem(request: Request, status: int, why: str, headers: Any = None) -> Re
 
 
 async def _http(request: Request, error: Any) -> Response:
-    why = "there is no such page" if error.detail == "Not Found" else error.detail
+    why = "there is no such page" if error.detail == "Not Found" else str(error.detail)
     return _problem(request, error.status_code, why, error.headers)
 
 

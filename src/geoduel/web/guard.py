@@ -17,7 +17,7 @@ from urllib.parse import parse_qsl, quote, urlencode
 
 from .keys import NAMED, OWNER, RATER, Keys, Who
 
-__all__ = ["NAMED", "OWNER", "RATER", "Guard", "Rate", "client_of", "is_loopback", "rater_token"]
+__all__ = ["NAMED", "OWNER", "RATER", "Guard", "Rate", "client_of", "cookie", "is_loopback"]
 
 MAX_BODY = 16_384
 _BODY_SECONDS = 10.0
@@ -56,17 +56,6 @@ class Rate:
         if len(self._buckets) > self.most_keys:
             self._buckets.popitem(last=False)
         return enough
-
-
-def rater_token(token: str) -> str:
-    """Return the token in the link that all raters share, from the owner's.
-
-    Examples
-    --------
-    >>> len(rater_token("secret"))
-    32
-    """
-    return Keys(token).rater
 
 
 def is_loopback(host: str) -> bool:
