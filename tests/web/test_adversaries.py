@@ -180,10 +180,9 @@ def test_new_names_from_one_address_are_limited(client, board):
         reply = client.post(
             "/api/studies/tilt/join", json={"rater": f"guest {n}"}, headers=bearer(KEYS.rater)
         )
-        codes.append(reply.status_code)
-    assert codes[:60] == [200] * 60
-    assert codes[-1] == 429
-    assert reply.headers["retry-after"] == "30"
+        codes.append((reply.status_code, reply.headers.get("retry-after")))
+    assert codes[:60] == [(200, None)] * 60
+    assert codes[-1] == (429, "30")
     # The owner gives links to as many as there are.
     reply = client.post("/api/studies/tilt/join", json={"rater": "guest 99"}, headers=bearer(TOKEN))
     assert reply.status_code == 200

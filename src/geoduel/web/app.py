@@ -389,7 +389,7 @@ _api = APIRouter(
     # The guard checks tokens; this says so in the description.
     dependencies=[Depends(HTTPBearer(auto_error=False, description="A token of some link."))],
 )
-_SHOWN = {
+_SHOWN: dict[int | str, dict[str, Any]] = {
     200: {
         "description": "The picture, sound, film or page.",
         "content": {

@@ -41,14 +41,14 @@ def limited(
     head_seconds : float
         Time for the head of a request.
     """
-    if base is None:
-        from uvicorn.protocols.http.auto import AutoHTTPProtocol as base
+    from uvicorn.protocols.http.auto import AutoHTTPProtocol
 
+    kind: Any = base or AutoHTTPProtocol
     proxies = {client_of({"client": (one, 0)}) for one in trusted}
     everyone: OrderedDict[Any, str] = OrderedDict()  # the one that asked last at the end
     count: Counter[str] = Counter()
 
-    class Limited(base):  # type: ignore[misc, valid-type]
+    class Limited(kind):
         timer: asyncio.TimerHandle | None = None
         head = 0
 

@@ -138,11 +138,9 @@ class Guard:
         if scope["state"]["head"]:
             send = _head_alone(send)
         page = "text/html" in headers.get("accept", "")
-        problem = self._problem(scope, headers, client)
-        if problem is None:
-            people, problem = self._people(scope, headers, client)
-        if problem is not None:
-            await _refuse(send, *problem, root=scope["state"]["root"], page=page)
+        people = self._problem(scope, headers, client) or self._people(scope, headers, client)
+        if isinstance(people, tuple):
+            await _refuse(send, *people, root=scope["state"]["root"], page=page)
             return
         _admit(scope, people)
         if scope["method"] == "GET" and "token" in _query(scope):
@@ -207,24 +205,24 @@ class Guard:
 
     def _people(
         self, scope: Any, headers: dict[str, str], client: str
-    ) -> tuple[set[Who], tuple[int, str] | None]:
+    ) -> set[Who] | tuple[int, str]:
         """Whom the request speaks for, by its cookies and tokens, or why it speaks for nobody."""
         if self.keys is None:
-            return {Who(OWNER)}, None
+            return {Who(OWNER)}
         values = _cookies(headers, _cookie(scope))
         people = {who for value in values if (who := self.keys.recall(value)) is not None}
         given = _tokens(scope, headers)
         if given and not self.failures.allow(client, cost=0):  # before they are looked at
             if not people:
-                return people, (429, "too many wrong tokens; wait a minute")
+                return 429, "too many wrong tokens; wait a minute"
         elif given:
-            found = {self._read(token) for token in given} - {None}
+            found = {who for token in given if (who := self._read(token)) is not None}
             people |= found
             if not found:
                 self.failures.allow(client)
         if not people and not scope["path"].startswith(_PUBLIC):
-            return people, (401, "a token is needed")
-        return people, None
+            return 401, "a token is needed"
+        return people
 
     def _read(self, token: str) -> Who | None:
         assert self.keys is not None
@@ -236,11 +234,11 @@ class Guard:
         # The path as it came may hold anything once it is decoded, and two slashes are a host.
         place = scope["state"]["root"] + "/" + quote(scope["path"].lstrip("/"))
         headers = [(b"location", f"{place}?{rest}".rstrip("?").encode())]
-        owner = Who(OWNER) in people
-        for who in people if self.keys is not None else ():
-            if owner and who.role != OWNER:
-                continue
-            headers.append((b"set-cookie", cookie(scope, *self.keys.cookie(who)).encode()))
+        if Who(OWNER) in people:  # the owner who opens another link stays the owner
+            people = {Who(OWNER)}
+        if self.keys is not None:
+            held = [cookie(scope, *self.keys.cookie(who)) for who in people]
+            headers += [(b"set-cookie", one.encode()) for one in held]
         await send({"type": "http.response.start", "status": 303, "headers": headers})
         await send({"type": "http.response.body", "body": b""})
 

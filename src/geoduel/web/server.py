@@ -70,7 +70,7 @@ class Front:
         return cls(url.rstrip("/"), trusted or _LOOPBACK)
 
     @property
-    def settings(self) -> dict[str, str]:
+    def settings(self) -> dict[str, Any]:
         """Arguments of `geoduel.web.create_app`."""
         parts = urlsplit(self.url)
         return {"root": parts.path, "origin": parts.netloc}

@@ -70,7 +70,7 @@ class DuelWidget(anywidget.AnyWidget):
         board, beyond = self.board, bool(body.get("beyond"))
         if action == "tell":
             counted = board.tell(
-                int(body.get("id", -1)), body.get("answer"), _RATER, body.get("run")
+                int(body.get("id", -1)), str(body.get("answer")), _RATER, body.get("run")
             )
             return board.ask(_RATER, beyond=beyond) | {"counted": counted}
         if action == "undo":
