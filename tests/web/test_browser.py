@@ -454,6 +454,25 @@ def test_the_widget_in_a_page_that_is_not_ours(page):
     assert study.duels[1].answer == "tie"
 
 
+@pytest.mark.slow
+def test_the_page_at_some_path_of_a_proxy(page, leveller, live, proxied):
+    token = "a token of many characters"
+    app = create_app(leveller.board, token=token, root="/palette", origin="")
+    front = proxied(live(app), "/palette")
+    page.goto(f"{front.address}/?token={token}")
+    ready(page)
+    assert page.url == f"{front.address}/s/seascape"
+    press(page, "ArrowLeft")
+    assert leveller.study.progress().answered == 1
+    page.click("text=Studies")
+    page.wait_for_selector("text=Live")
+    page.click("text=HTTP interface")
+    page.wait_for_selector("text=Tell an answer")
+    page.goto(f"{front.address}/nothing/at/all")
+    page.click("text=To the first page")
+    ready(page)
+
+
 # -- accessibility ---------------------------------------------------------------------------------
 
 

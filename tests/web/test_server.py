@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import socket
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -220,3 +221,104 @@ def test_a_study_file(tmp_path):
     for place in (f"{file}:none", f"{file}:number", f"{file}", "none.py:study", "tilt.txt:study"):
         with pytest.raises(ArgumentError):
             server.load_study_file(place)
+
+
+# -- behind a proxy --------------------------------------------------------------------------------
+
+URL = "https://duels.example/palette/"
+TOKEN = "a token of many characters"
+PAGE = {"accept": "text/html"}
+
+
+@pytest.fixture
+def shown(board, live, proxied, calls):
+    """The server that `serve` runs, and a proxy in front that speaks HTTPS."""
+
+    def make(**proxy):
+        server.serve(board, public_url=URL, token=TOKEN, hosts=("127.0.0.1",))
+        front = calls[-1]["front"]
+        behind = live(
+            calls[-1]["app"], proxy_headers=True, forwarded_allow_ips=",".join(front.trusted)
+        )
+        return behind, proxied(behind, "/palette", **proxy)
+
+    return make
+
+
+@pytest.mark.parametrize("proxy", [{}, {"strips": False}, {"host": False}])
+def test_behind_a_proxy_at_some_path(shown, proxy):
+    import httpx
+
+    _, front = shown(**proxy)
+    name = {"host": "duels.example", "origin": "https://duels.example"}
+    with httpx.Client(base_url=front.address, timeout=20, headers=name) as client:
+        reply = client.get("/", params={"token": TOKEN})
+        assert reply.status_code == 303
+        assert reply.headers["location"] == "/palette/"
+        assert "; Secure" in reply.headers["set-cookie"]
+        cookies = {"cookie": reply.headers["set-cookie"].partition(";")[0]}
+        home = client.get("/", headers=cookies)
+        assert home.headers["location"] == "/palette/owner"
+        page = client.get("/owner", headers=cookies).text
+        places = re.findall(r'(?:href|src|action|data-copy)="([^"]*)"', page)
+        assert len(places) > 8
+        # Each is where the proxy shows the server, or within the page.
+        assert [p for p in places if not p.startswith(("/palette/", "#"))] == []
+        for place in (p for p in places if "/static/" in p or p.endswith("/api")):
+            assert client.get(place.removeprefix("/palette"), headers=cookies).status_code == 200
+        body = {"rater": "Ann"}
+        join = client.post("/api/studies/tilt/join", json=body, headers=cookies).json()
+        own = client.get(f"/{join['link']}")
+        assert own.headers["location"] == "/palette/s/tilt?rater=Ann"
+        ann = {"cookie": own.headers["set-cookie"].partition(";")[0]}
+        ask = client.post("/api/studies/tilt/ask", json=body, headers=ann)
+        assert ask.json()["state"] == "question"
+        evil = ann | {"origin": "https://evil.example"}
+        assert client.post("/api/studies/tilt/ask", json=body, headers=evil).status_code == 403
+        assert client.get("/none", headers=PAGE).text.count("/palette/static/style.css") == 1
+
+
+def test_behind_a_proxy_each_client_has_limits_of_its_own(shown):
+    import httpx
+
+    behind, front = shown()
+    with httpx.Client(timeout=20) as client:
+
+        def guess(n):  # whatever the attacker says of itself, the proxy adds who it is
+            headers = {"authorization": f"Bearer guess {n}", "x-forwarded-for": f"192.0.2.{n}"}
+            return client.get(f"{front.address}/api/studies", headers=headers).status_code
+
+        codes = [guess(n) for n in range(24)]
+        assert (codes[0], codes[-1]) == (401, 429)
+        front.client = "192.0.2.2"  # the owner, elsewhere
+        assert client.get(f"{front.address}/owner?token={TOKEN}").status_code == 303
+        assert client.get(f"{behind.address}/owner?token={TOKEN}").status_code == 303
+
+
+def test_only_trusted_proxies_are_believed(board, live, proxied):
+    import httpx
+
+    from geoduel.web import create_app
+
+    front = proxied(live(create_app(board, token=TOKEN), proxy_headers=False), "/palette")
+    reply = httpx.get(f"{front.address}/owner?token={TOKEN}")
+    assert "Secure" not in reply.headers["set-cookie"]
+
+
+def test_the_server_is_started_with_its_limits(board, monkeypatch):
+    seen = {}
+
+    class Config:
+        def __init__(self, app, **options):
+            seen.update(options)
+
+    monkeypatch.setattr("uvicorn.Config", Config)
+    monkeypatch.setattr("uvicorn.Server", lambda _: SimpleNamespace(run=lambda **_: None))
+    server.serve(board, port=0)
+    assert seen["proxy_headers"] is False
+    assert "Limited" in seen["http"].__name__
+    server.serve(board, port=0, trust_proxy=["10.0.0.7"])
+    assert seen["proxy_headers"] is True
+    assert seen["forwarded_allow_ips"] == "10.0.0.7"
+    server.serve(board, port=0, public_url=URL)
+    assert seen["forwarded_allow_ips"] == "127.0.0.1,::1"
