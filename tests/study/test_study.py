@@ -274,6 +274,23 @@ def test_undo_of_what_others_built_on():
     assert study.progress().answered == 3
 
 
+def test_undo_of_a_vote_beside_a_late_one():
+    """The late vote comes after the answer to what followed; it can be taken back itself."""
+    study = gd.create_study(SPHERE, "rdngd", rng=0, votes=3, budget=60)
+    duels = {rater: study.ask(rater=rater) for rater in ("ann", "bob", "eve")}
+    study.tell(duels["ann"], "a")
+    study.tell(duels["bob"], "a")
+    study.tell(study.ask(rater="ann"), "a")
+    before = study.recommend()
+    study.tell(duels["eve"], "b")
+    with pytest.raises(errors.ArgumentError, match="others have answered what followed"):
+        study.undo(rater="bob")
+    assert study.undo(rater="eve").id == duels["eve"].id
+    assert np.array_equal(study.recommend(), before)
+    study.tell(study.ask(rater="bob"), "b")
+    assert study.progress().answered == 4
+
+
 def test_undo_of_a_report(nudge, replay):
     study = gd.create_study(SPHERE, nudge(), rng=0)
     assert study.undo() is None

@@ -52,7 +52,7 @@ class Journal:
         ReplayError
             If the log is not what was written.
         """
-        self._take(self.storage.read(self.name, self.book.number))
+        self._follow(self.storage.read(self.name, self._seen))
 
     def write(self, decide: Callable[[], list[Event]], durable: bool = True) -> list[Event]:
         """Append the events that ``decide`` returns, having seen all that others wrote.
@@ -68,25 +68,33 @@ class Journal:
         written: list[Row] = []
 
         def act(log: Log) -> list[Event]:
-            book = self.book
-            rows = log.read(max(0, book.number - 1))
-            if book.number and (not rows or rows[0].digest != book.digest):
-                raise ReplayError(
-                    f"the log of study {self.name!r} has lost event {book.number}, which was "
-                    "written (was a backup restored?); load the study anew"
-                )
-            news = self._take(rows)
+            news = self._follow(log.read(self._seen))
             stored = [event for event in news if event.get("token") == token]
             if stored:  # the answer to the last try was lost, not what it wrote
                 return stored
             events = [event | {"time": round(time.time(), 3), "token": token} for event in decide()]
-            written[:] = _rows(events, book)
+            written[:] = _rows(events, self.book)
             log.append(written)
             return events
 
         events = self.storage.write(self.name, act, durable)
         self._take(written)
         return events
+
+    @property
+    def _seen(self) -> int:
+        """The event before the last one known, which is read again to see that it is there."""
+        return max(0, self.book.number - 1)
+
+    def _follow(self, rows: Sequence[Row]) -> list[Event]:
+        """Take the rows that follow the last event known, which is the first of them."""
+        book = self.book
+        if book.number and (not rows or rows[0].digest != book.digest):
+            raise ReplayError(
+                f"the log of study {self.name!r} has lost event {book.number}, which was "
+                "written (was a backup restored?); load the study anew"
+            )
+        return self._take(rows)
 
     def _take(self, rows: Sequence[Row]) -> list[Event]:
         try:

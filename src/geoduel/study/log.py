@@ -117,6 +117,7 @@ class Book:
     attributes: dict[str, Any] = field(default_factory=dict)
     answers: dict[str, int] = field(default_factory=lambda: dict.fromkeys(WORDS, 0))
     reports: int = 0
+    repeats: dict[int, list[int]] = field(default_factory=dict)  # of each duel
     rewound: int | None = None  # the first index of `given` that changed since a player looked
 
     @property
@@ -134,11 +135,17 @@ class Book:
         """Answers that count, ties included."""
         return self.answers["a"] + self.answers["b"] + self.answers["tie"]
 
-    @property
-    def last_batch(self) -> int:
-        """The last batch of the method with an answer; 0 if there is none."""
-        at = (self.entries[given.duel].at for given in reversed(self.given))
-        return next((place[0] for place in at if place is not None), 0)
+    def is_built_on(self, given: Given) -> bool:
+        """Whether an answer led to questions that have answers, so that it cannot be taken back.
+
+        A vote that came when those had answers already is one that led to nothing.
+        """
+        at = self.entries[given.duel].at
+        if at is None:
+            return False
+        places = ((self.entries[other.duel].at, other.number) for other in self.given)
+        later = (number for place, number in places if place is not None and place[0] > at[0])
+        return next(later, 0) > given.number
 
     def of_raters(self, *raters: str) -> Book:
         """A book of the same duels in which only the answers of some raters count."""
@@ -183,6 +190,8 @@ class Book:
             at=None if at is None else tuple(at),
             of=event.get("of"),
         )
+        if entry.of is not None:
+            self.repeats.setdefault(entry.of, []).append(entry.id)
         self.entries.append(entry)
         self.open[entry.id] = entry
         self._hold(entry, event)
@@ -250,8 +259,10 @@ class Book:
         self.answers[answer] += by
         rater = self.raters.setdefault(entry.rater or "", Tally())
         rater.count(answer, by, entry.left)
-        if entry.of is not None and answer != "skip":
-            first = self.entries[entry.of]
-            if first.answer is not None and first.rater == entry.rater:
-                rater.compare(first.answer, answer, by)
+        pairs = [(entry, self.entries[i]) for i in self.repeats.get(entry.id, ())]
+        if entry.of is not None:
+            pairs.append((self.entries[entry.of], entry))
+        for first, again in pairs:  # counted while both have an answer, whichever came last
+            if first.answer is not None and again.answer is not None and first.rater == again.rater:
+                rater.compare(first.answer, again.answer, by)
         return rater

@@ -378,10 +378,9 @@ class Study:
             taken[:] = [g.duel for g in given[-1:]]
             if not given:
                 return []
-            entry = self._book.entries[given[-1].duel]
-            if entry.at is not None and entry.at[0] < self._book.last_batch:
+            if self._book.is_built_on(given[-1]):
                 raise ArgumentError(
-                    f"the last answer of rater {rater!r}, to duel {entry.id}, cannot be taken "
+                    f"the last answer of rater {rater!r}, to duel {taken[0]}, cannot be taken "
                     "back: others have answered what followed from it"
                 )
             event: Event = {"kind": "undo", "number": given[-1].number, "rater": rater}
