@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import contextlib
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
@@ -52,10 +54,21 @@ WORDS = st.sampled_from(["a", "b", "a", "b", "tie", "skip"])
 WHICH = st.integers(0, 2)
 
 
+NONE = errors.NothingToAskError, errors.StudyFinishedError
+
+
+def attempt(call: Callable[[], Any], *refusals: type[Exception]) -> tuple[Any, Exception | None]:
+    """What a call returns, and how it was refused."""
+    try:
+        return call(), None
+    except refusals as refusal:
+        return None, refusal
+
+
 class Use(RuleBasedStateMachine):
     """Up to three handles on one study, in memory."""
 
-    kinds = sorted(KINDS)
+    kinds: ClassVar[list[str]] = sorted(KINDS)
 
     @initialize(data=st.data(), seed=st.integers(0, 99))
     def create(self, data, seed):
@@ -84,13 +97,12 @@ class Use(RuleBasedStateMachine):
     @rule(which=WHICH, n=st.sampled_from([1, 1, 1, 2, 5]), rater=RATERS)
     def ask(self, which, n, rater):
         study = self.study(which)
-        try:
-            found = study.ask(n, rater=rater)
-        except errors.NothingToAskError as error:
-            assert 0 <= error.retry_after <= study.settings["lease"]
-            return
-        except errors.StudyFinishedError as error:
-            assert study.progress().finished == error.reason
+        found, refusal = attempt(lambda: study.ask(n, rater=rater), *NONE)
+        if isinstance(refusal, errors.NothingToAskError):
+            assert 0 <= refusal.retry_after <= study.settings["lease"]
+        if isinstance(refusal, errors.StudyFinishedError):
+            assert study.progress().finished == refusal.reason
+        if refusal is not None:
             return
         duels = [found] if n == 1 else found
         assert 1 <= len(duels) <= n
@@ -108,7 +120,7 @@ class Use(RuleBasedStateMachine):
     @rule(which=WHICH, word=WORDS, rater=RATERS)
     def ask_and_tell(self, which, word, rater):
         """Most of what happens; by another handle than the one that asked."""
-        with contextlib.suppress(errors.NothingToAskError, errors.StudyFinishedError):
+        with contextlib.suppress(*NONE):
             duel = self.study(which).ask(rater=rater)
             self.study(which + 1).tell(duel, word)
 
@@ -126,10 +138,9 @@ class Use(RuleBasedStateMachine):
     def undo(self, which, rater):
         study = self.study(which)
         before = study.progress()
-        try:
-            duel = study.undo(rater=rater)
-        except errors.ArgumentError as error:
-            assert "others have answered what followed" in str(error)
+        duel, refusal = attempt(lambda: study.undo(rater=rater), errors.ArgumentError)
+        if refusal is not None:
+            assert "others have answered what followed" in str(refusal)
             assert not self.learns
             return
         after = study.progress()
@@ -252,13 +263,13 @@ class Use(RuleBasedStateMachine):
 class Votes(Use):
     """The kinds in which an answer may come late."""
 
-    kinds = [kind for kind in sorted(KINDS) if "votes" in kind]
+    kinds: ClassVar[list[str]] = [kind for kind in sorted(KINDS) if "votes" in kind]
 
 
 class People(Use):
     """A method of the package's own for people, which knows camps."""
 
-    kinds = ["bisection"]
+    kinds: ClassVar[list[str]] = ["bisection"]
 
 
 few = {"stateful_step_count": 40}

@@ -71,7 +71,9 @@ class Assigner:
         ]
         if len(held) + len(events) < n:
             most = self._room(mine, now) if n > 1 else math.inf
-            new = self._new(rater, book.number + len(events) + 1, most)
+            by_event = self.settings["format"] < 2
+            number = book.number + len(events) + 1 if by_event else len(book.entries)
+            new = self._new(rater, number, most)
             events += islice(new, n - len(held) - len(events))
         if not held and not events and not (held := [e.id for e in mine][:n]):
             raise self._nothing(now)
@@ -80,15 +82,17 @@ class Assigner:
 
     def finished(self) -> str | None:
         """Why the study asks no more; None if it does."""
+        return self.over_budget() or self.player.stop_reason
+
+    def over_budget(self) -> str | None:
+        """The word for it where the budget is spent, otherwise None."""
         budget = self.settings["budget"]
-        if budget is not None and self.book.answered >= budget:
-            return "budget"
-        return self.player.stop_reason
+        return "budget" if budget is not None and self.book.answered >= budget else None
 
     # -- new questions ---------------------------------------------------------------------------
 
     def _new(self, rater: str | None, number: int, most: float) -> Iterator[Event]:
-        """Events of new questions, the first of them that number: a repeat if due, then others."""
+        """Events of new questions, drawn by that number on: a repeat if due, then others."""
         book, budget = self.book, self.settings["budget"]
         left = math.inf if budget is None else budget - book.answered - len(book.open)
         if left <= 0 or self.finished() is not None:

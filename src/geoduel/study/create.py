@@ -200,7 +200,12 @@ def load_study(
     UnknownStudyError
         If there is no study of that name.
     ReplayError
-        If another version of the method made it, or the log was altered.
+        If the log or the settings were altered.
+
+    Warns
+    -----
+    OlderStudyWarning
+        If another version of the method made it: see `Study.upgrade`.
     """
     if storage is None:
         raise ArgumentError("storage: a study in memory cannot be loaded; keep the Study itself")
@@ -265,7 +270,7 @@ def import_study(
     ArgumentError
         If the file is no export, or not all of one.
     ReplayError
-        If it was altered, or is of another version of the method.
+        If it was altered.
     DuplicateStudyError
         If there is a study of that name.
     """

@@ -12,16 +12,28 @@ from ..methods.base import check_method
 from ..methods.people.questions import QuestionMethod
 from .codec import NotStorableError, decode_settings, encode_settings
 
-__all__ = ["FORMAT", "check_version", "describe", "method_version", "part", "read_settings"]
+__all__ = ["FORMAT", "describe", "method_version", "part", "read_settings", "version_note"]
 
-FORMAT = 1  # of settings, events and exports
+FORMAT = 2  # of settings, events and exports
 FOREIGN = "foreign"  # in the place of a type: of the user's own, or with a function in it
 
 
 def read_settings(text: str, study: str) -> dict[str, Any]:
-    """Settings of a study from their JSON; ReplayError if a later version wrote them."""
-    settings = json.loads(text)
-    if settings["format"] > FORMAT:
+    """Settings of a study from their JSON.
+
+    Raises
+    ------
+    ReplayError
+        If a later version wrote them, or they are no settings.
+    """
+    try:
+        settings = json.loads(text)
+        of_later = settings["format"] > FORMAT
+    except (ValueError, LookupError, TypeError, RecursionError) as error:
+        raise ReplayError(
+            f"the settings of study {study!r} are not what was written: {error}"
+        ) from None
+    if of_later:
         raise ReplayError(
             f"study {study!r} has format {settings['format']}, made by geoduel "
             f"{settings['geoduel']}; version {__version__} reads formats up to {FORMAT}"
@@ -64,24 +76,21 @@ def method_version(method: Method) -> int:
     return method.version
 
 
-def check_version(settings: dict[str, Any], method: Any, study: str) -> str | None:
-    """Refuse a study of another version of its method, unless this one can learn from its answers.
-
-    Methods whose questions stand alone learn from any answered pair. They open the studies of their
-    earlier versions; what is to be said of such a study is returned.
-    """
-    made, now = settings["method_version"], method_version(method)
+def version_note(settings: dict[str, Any], method: Any, made: int) -> str | None:
+    """What is to be said of a study that another version of its method made; None of others."""
+    now = method_version(method)
     if made == now:
         return None
-    if isinstance(method, QuestionMethod) and made < now:
-        return (
-            f"made with version {made} of method {settings['method_name']!r}, and read by version "
-            f"{now}, which learns from the same answers anew: its results may differ"
-        )
-    raise ReplayError(
-        f"study {study!r} was made with version {made} of method {settings['method_name']!r} "
-        f"(geoduel {settings['geoduel']}); this is version {now} (geoduel {__version__}), "
-        "which would ask something else: install that version of geoduel to go on with it"
+    if made > now:
+        what = "a later version of geoduel has to be installed to go on with it"
+    elif isinstance(method, QuestionMethod):
+        what = "study.upgrade() lets this version learn from its answers, and goes on with it"
+    else:
+        what = "create_study(..., x0=study.recommend()) goes on from its result with a new study"
+    return (
+        f"made with version {made} of method {settings['method_name']!r} (geoduel "
+        f"{settings['geoduel']}), and this is version {now} (geoduel {__version__}): answers and "
+        f"results are as they were, and nothing is asked; {what}"
     )
 
 

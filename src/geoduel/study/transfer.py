@@ -1,6 +1,6 @@
 """Exports: a study as one file of JSON lines, which another storage can take in.
 
-    {"geoduel": "study", "format": 1, "name": ..., "settings": ...}
+    {"geoduel": "study", "format": 2, "name": ..., "settings": ...}
     one event of the log a line, as in `geoduel.study.log`
     {"events": count, "digest": ...}
 
@@ -32,7 +32,7 @@ class Export(NamedTuple):
 
 def export_text(name: str, settings: dict[str, Any], rows: Sequence[Row]) -> str:
     """A study as JSON lines."""
-    head = {"geoduel": "study", "format": FORMAT, "name": name, "settings": settings}
+    head = {"geoduel": "study", "format": settings["format"], "name": name, "settings": settings}
     tail = {"events": len(rows), "digest": rows[-1].digest if rows else EMPTY}
     return "\n".join([event_line(head), *(row.line for row in rows), event_line(tail)]) + "\n"
 
