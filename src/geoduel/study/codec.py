@@ -30,6 +30,7 @@ __all__ = [
     "decode_state",
     "encode_settings",
     "encode_state",
+    "is_text",
 ]
 
 PACKAGE = __name__.split(".")[0]
@@ -212,6 +213,15 @@ def _array(array: str, dtype: str, shape: list[int], strides: list[int]) -> np.n
 
 
 # -- what users attach -----------------------------------------------------------------------------
+
+
+def is_text(value: str) -> bool:
+    """Whether UTF-8 can write a text, and databases can hold it: no half characters, no NUL."""
+    try:
+        value.encode("utf-8")
+    except UnicodeEncodeError:
+        return False
+    return "\0" not in value
 
 
 def check_json(value: Any, name: str) -> Any:

@@ -20,7 +20,7 @@ from ..manifolds.base import Manifold
 from ..methods import Method, for_people
 from ..methods.named import METHODS, named
 from ..methods.people.questions import QuestionMethod
-from .codec import encode_settings
+from .codec import encode_settings, is_text
 from .settings import FORMAT, describe, method_version
 from .storage.base import Storage
 from .storage.place import as_storage
@@ -127,8 +127,8 @@ def create_study(
     for name, limit in {"budget": budget, "iterations": iterations}.items():
         if limit is not None:
             positive_int(limit, name)
-    if study_name is not None and not (isinstance(study_name, str) and study_name.strip()):
-        raise ArgumentError(f"study_name must be a text that is not blank, got {study_name!r}")
+    if study_name is not None:
+        _text(study_name)
     chosen: Any = _chosen(manifold, method, domain, budget, options)
     asks_people = isinstance(chosen, QuestionMethod)
     if positive_int(votes, "votes") > 1 and asks_people:
@@ -209,7 +209,7 @@ def load_study(
     """
     if storage is None:
         raise ArgumentError("storage: a study in memory cannot be loaded; keep the Study itself")
-    return Study(study_name, as_storage(storage), manifold, method)
+    return Study(_text(study_name), as_storage(storage, create=False), manifold, method)
 
 
 def delete_study(study_name: str, storage: str | Storage) -> None:
@@ -227,7 +227,7 @@ def delete_study(study_name: str, storage: str | Storage) -> None:
     UnknownStudyError
         If there is no study of that name.
     """
-    as_storage(storage).delete(study_name)
+    as_storage(storage, create=False).delete(_text(study_name))
 
 
 def study_names(storage: str | Storage) -> list[str]:
@@ -238,7 +238,7 @@ def study_names(storage: str | Storage) -> list[str]:
     storage : str or Storage
         See `create_study`.
     """
-    return as_storage(storage).names()
+    return as_storage(storage, create=False).names()
 
 
 def import_study(
@@ -275,7 +275,7 @@ def import_study(
         If there is a study of that name.
     """
     found = read_export(Path(path))
-    name, settings = study_name or found.name, json.dumps(found.settings)
+    name, settings = _text(study_name or found.name), json.dumps(found.settings)
     return Study._create(as_storage(storage), name, settings, manifold, method, found.rows)
 
 
@@ -308,6 +308,16 @@ def _name(method: Method) -> str:
     """The name of a method as `create_study` takes it, or of its class."""
     names = (name for name, kind in METHODS.items() if kind is type(method))
     return next(names, type(method).__name__)
+
+
+def _text(study_name: object) -> str:
+    """A name that every database can hold."""
+    if isinstance(study_name, str) and study_name.strip() and is_text(study_name):
+        return study_name
+    raise ArgumentError(
+        "study_name must be a text that is not blank, of characters that UTF-8 has and without "
+        f"NUL; got {study_name!r:.80}"
+    )
 
 
 def _seed(rng: np.random.Generator | int | None) -> int:

@@ -34,7 +34,7 @@ from ..methods.people.questions import QuestionMethod
 from ..oracles.base import Oracle, answers
 from . import holders
 from .assign import Assigner
-from .codec import check_json, decode_settings, encode_state
+from .codec import check_json, decode_settings, encode_state, is_text
 from .crowd import Camp, Disagreement, Heard, own_ideal, partition, shrunk
 from .forecast import answers_left
 from .journal import Journal, opening
@@ -783,6 +783,26 @@ class Study:
             write_export(Path(path), text)
         return text
 
+    def backup(self, path: str | Path) -> None:
+        """Copy the SQLite file of this study, with all studies in it, while it is in use.
+
+        A plain copy of the file may lack the last answers: they may still be in the ``-wal`` beside
+        it.
+
+        Parameters
+        ----------
+        path : path
+            File to write, which must not be there yet. It is complete or not there at all.
+
+        Raises
+        ------
+        ArgumentError
+            If the file is there already, or the study is in memory or on a server.
+        StorageError
+            If it cannot be written.
+        """
+        self.storage.backup(Path(path))
+
     # -- replay ----------------------------------------------------------------------------------
 
     def _new_player(self) -> Player:
@@ -833,6 +853,9 @@ def _verdicts(player: Player) -> dict[str, Verdict]:
 
 
 def _rater(rater: object) -> str | None:
-    if rater is None or (isinstance(rater, str) and rater.strip()):
+    if rater is None or (isinstance(rater, str) and rater.strip() and is_text(rater)):
         return rater
-    raise ArgumentError(f"rater must be a name, or None for nobody in particular; got {rater!r}")
+    raise ArgumentError(
+        f"rater must be a name, of characters that UTF-8 has, or None for nobody in particular; "
+        f"got {rater!r}"
+    )
