@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 
 import pytest
@@ -25,6 +26,17 @@ def settings_of(manifold: gd.Manifold, method: object) -> dict:
         "method": describe(method),
         "method_name": "auto",
         "method_version": method_version(method),
+        "numpy": "2.4.6",
+        "machine": "x86_64",
+        "created": 1795905103.384,
+        "asked": None,
+        "seed": 7,
+        "x0": None,
+        "budget": None,
+        "iterations": None,
+        "lease": 600.0,
+        "repeats": 0.0,
+        "votes": 1,
     }
 
 
@@ -74,6 +86,37 @@ def test_a_later_format_is_refused():
 def test_damaged_settings_are_refused(text):
     with pytest.raises(errors.ReplayError, match="settings of study 's'"):
         read_settings(text, "s")
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("lease", "x"),
+        ("lease", 0),
+        ("lease", math.inf),
+        ("votes", 0),
+        ("votes", True),
+        ("repeats", 2),
+        ("seed", -1),
+        ("seed", 1.5),
+        ("budget", 0),
+        ("budget", "10"),
+        ("shape", [2]),
+        ("shape", [2, [-3]]),
+        ("manifold", None),
+        ("method", {"type": "foreign"}),
+        ("method_version", "5"),
+        ("x0", [0, 0, 1]),
+        ("created", None),
+    ],
+)
+def test_settings_that_no_study_writes(key, value):
+    settings = settings_of(gd.Sphere(3), gd.Auto()) | {key: value}
+    with pytest.raises(errors.ReplayError, match=f"{key} is"):
+        read_settings(json.dumps(settings), "s")
+    del settings[key]
+    with pytest.raises(errors.ReplayError, match=f"{key} is missing"):
+        read_settings(json.dumps(settings), "s")
 
 
 def test_notes_name_a_remedy():

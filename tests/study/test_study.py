@@ -86,6 +86,27 @@ def test_bad_arguments(call, words):
     assert study.progress().answered == 0
 
 
+def test_attributes_have_limits():
+    """Nested, cyclic, large: an error that names the place, and nothing is stored."""
+    study, deep, cyclic = newton(), [0], []
+    for _ in range(2000):
+        deep = [deep]
+    cyclic.append(cyclic)
+    for value, words in (
+        (deep, "value cannot be stored: it is nested more than 64 deep"),
+        (cyclic, "value cannot be stored: it is nested"),
+        ({"k": cyclic}, "value cannot be stored: it is nested"),
+        ("x" * 2**20, "value has 1,048,578 characters as JSON"),
+        ([10**5000], r"value\[0\] must be what JSON can hold"),
+        ({"k" * 10**6: 1j}, "value.*must be what JSON"),
+    ):
+        with pytest.raises(errors.ArgumentError, match=words):
+            study.set_user_attr("k", value)
+    assert study.user_attrs == {}
+    study.set_user_attr("k", [{"n": 10**299}, "ä\ud800"])
+    assert study.user_attrs == {"k": [{"n": 10**299}, "ä\ud800"]}
+
+
 # -- what it found ---------------------------------------------------------------------------------
 
 

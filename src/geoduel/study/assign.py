@@ -166,14 +166,14 @@ class Assigner:
         most = self.player.open_at_once
         if most is None:
             return math.inf
-        out = sum(now - entry.held_since < LATE for entry in self.book.open.values())
+        out = sum(_held(entry, now) < LATE for entry in self.book.open.values())
         return max(most - out, 0 if mine else 1)
 
     # -- questions that are out ------------------------------------------------------------------
 
     def _is_free(self, entry: Entry, now: float) -> bool:
         """Whether an open question may go to someone else: its time is over, or its process."""
-        return now - entry.held_since > self.settings["lease"] or holders.is_dead(entry.holder)
+        return _held(entry, now) > self.settings["lease"] or holders.is_dead(entry.holder)
 
     def _nothing(self, now: float) -> Exception:
         """The error that says why there is no question."""
@@ -181,13 +181,19 @@ class Assigner:
             return StudyFinishedError(
                 f"study {self.name!r} asks no more: {reason}; recommend() is the result", reason
             )
-        since = [e.held_since for e in self.book.open.values()]
-        wait = max(0.0, min(since, default=now) + self.settings["lease"] - now)
+        since = [_held(e, now) for e in self.book.open.values()]
+        wait = max(0.0, self.settings["lease"] - max(since, default=0.0))
         return NothingToAskError(
             f"study {self.name!r}: all {len(since)} open questions are out, and nothing can be "
             f"asked before one is answered; the first may be asked again in {wait:.0f} s",
             wait,
         )
+
+
+def _held(entry: Entry, now: float) -> float:
+    """Seconds for which a question has been out; from now on where a clock was wrong."""
+    entry.held_since = min(entry.held_since, now)
+    return now - entry.held_since
 
 
 def _question(duel: int, a: Any, b: Any, role: str, left: str, **more: Any) -> Event:

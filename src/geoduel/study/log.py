@@ -34,6 +34,7 @@ from .raters import Tally
 
 __all__ = [
     "EMPTY",
+    "KINDS",
     "WORDS",
     "Book",
     "Entry",
@@ -236,6 +237,8 @@ class Book:
         at = event.get("at")
         if event["duel"] != len(self.entries):
             raise ValueError(f"event {number} has duel {event['duel']}, not {len(self.entries)}")
+        if event.get("of") is not None and event["of"] >= len(self.entries):
+            raise ValueError(f"event {number} repeats duel {event['of']}, which is not there")
         entry = Entry(
             id=event["duel"],
             a=event["a"],
@@ -254,7 +257,7 @@ class Book:
         self._hold(entry, event)
 
     def _lease(self, number: int, event: Event) -> None:
-        entry = self.entries[event["duel"]]
+        entry = self.open[event["duel"]]
         entry.rater = event.get("rater")
         self._hold(entry, event)
 
@@ -262,7 +265,7 @@ class Book:
         entry.holder, entry.held_since = event.get("holder"), event["time"]
 
     def _answer(self, number: int, event: Event) -> None:
-        entry, answer = self.entries[event["duel"]], event["answer"]
+        entry, answer = self.open[event["duel"]], event["answer"]
         entry.answer, entry.answered, entry.number = answer, event["time"], number
         entry.rater = event.get("rater")
         del self.open[entry.id]

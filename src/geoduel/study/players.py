@@ -191,6 +191,10 @@ class Player(ABC):
                 self.history[:200] = self.history[:200:2]
         self.checkpoints.append(self.checkpoint())
 
+    def fits(self, entry: Entry) -> bool:
+        """Whether an answer to an open question could be taken."""
+        return True
+
     @property
     def open_at_once(self) -> int | None:
         """How many open questions are useful at once; None for any number."""
@@ -310,6 +314,17 @@ class StepPlayer(Player):
             self.steps = None  # to begin anew
         elif member.answer is None:
             member.vote(ANSWERS[given.answer], given.weight, self.votes)
+
+    def fits(self, entry: Entry) -> bool:
+        if entry.at is None or (self.votes > 1 and entry.at[0] < self.batch):
+            return True
+        if entry.at[0] != self.batch or entry.at[1] >= len(self.members):
+            return False
+        try:
+            self._same(entry, self.members[entry.at[1]])
+        except ReplayError:
+            return False
+        return True
 
     def _settle(self) -> None:
         if self.steps is None:

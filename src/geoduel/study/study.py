@@ -9,6 +9,7 @@ import threading
 import time
 import warnings
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Literal, overload
 
@@ -22,6 +23,7 @@ from ..errors import (
     AlreadyAnsweredError,
     ArgumentError,
     GeoduelError,
+    NothingToAskError,
     OlderStudyWarning,
     ReplayError,
     StudyFinishedError,
@@ -117,15 +119,19 @@ class Study:
         manifold: Manifold | None,
         method: Method | None,
         rows: Sequence[Row] = (),
+        rehearse: bool = False,
     ) -> Study:
         """Store a new study, with the rows that its log holds already.
 
-        It is replayed in memory first, so that no study is stored that cannot be opened.
+        It is replayed in memory first, so that no study is stored that cannot be opened, nor one
+        that cannot be used: ``rehearse``.
         """
         draft = MemoryStorage()
         rows = rows or opening(json.loads(settings))
         draft.create(name, settings, rows)
         study = cls(name, draft, manifold, method)
+        if rehearse:
+            study._rehearse()
         storage.create(name, settings, rows)
         study._journal.storage = storage
         study._snapshot()
@@ -836,6 +842,17 @@ class Study:
         self._seconds = 0.0
         # The oldest one: an undo would make the last one useless.
         self._journal.save_snapshot(self._player.checkpoints[0], method_version(self.method))
+
+    def _rehearse(self) -> None:
+        """Go through what a study must be able to do; whatever is wrong with it is raised."""
+        self._follow()
+        for entry in self._book.open.values():
+            if self.note is None and not self._player.fits(entry):
+                raise ReplayError(f"open duel {entry.id} is no question of the method")
+        self.progress()
+        if self.note is None:
+            with suppress(NothingToAskError, StudyFinishedError):
+                self._assigner.choose(1, None)
 
     def _duel(self, entry: Entry) -> Duel:
         return as_duel(entry, self._player.dtype)

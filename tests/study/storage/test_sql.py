@@ -338,6 +338,7 @@ def test_what_cannot_be_written_to_can_be_read(held, rights):
         for file in os.listdir(folder):
             os.chmod(f"{folder}/{file}", rights[0])
         os.chmod(folder, rights[1])
+        seen = None
         with somebody_else():
             for _ in range(2):
                 seen = gd.load_study("s", url)
