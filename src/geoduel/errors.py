@@ -22,6 +22,7 @@ __all__ = [
     "EmptySetError",
     "GeoduelError",
     "GeoduelWarning",
+    "MalformedExportError",
     "MissingExtraError",
     "MissingOperationError",
     "NotOnManifoldError",
@@ -169,6 +170,10 @@ class StudyFinishedError(GeoduelError, RuntimeError):
 
 class ReplayError(GeoduelError, RuntimeError):
     """A log cannot be replayed: another version of the method made it, or it was altered."""
+
+
+class MalformedExportError(ArgumentError, ReplayError):
+    """A file is no export of a study, or holds what no study writes; the message says where."""
 
 
 class StorageError(GeoduelError, RuntimeError):

@@ -12,7 +12,17 @@ from collections.abc import Callable
 
 import numpy as np
 
-from .._numerics.arrays import Array, dot, eps, expand, largest, namespace, normal, safe_sqrt
+from .._numerics.arrays import (
+    Array,
+    dot,
+    eps,
+    expand,
+    largest,
+    namespace,
+    normal,
+    safe_sqrt,
+    signs,
+)
 from ..errors import (
     ArgumentError,
     CutLocusError,
@@ -312,6 +322,8 @@ class Manifold(ABC):
         """
         lead = tuple(x.shape[: x.ndim - len(self.point_shape)])
         c = normal(rng, (*batch, *lead, self.dim), x)
+        if c.shape[-1] == 1:  # not by division: one in 2²³ numbers of float32 is zero
+            return self.from_coords(x, signs(c))
         return self.from_coords(x, c / expand(safe_sqrt(dot(c, c)), 1))
 
     def random_geodesic(self, rng: np.random.Generator, x: Array) -> Callable[..., Array]:
