@@ -8,6 +8,7 @@ import secrets
 import socket
 import sys
 import threading
+import time
 import webbrowser
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 __all__ = ["dashboard", "load_study_file", "run", "serve", "web_extra"]
 
 PORT = 8642
+AGAIN = 10.0  # seconds until a study that could not be read is tried again
 """The port to try first."""
 _SHORTEST_TOKEN = 12
 
@@ -129,18 +131,19 @@ def dashboard(
 
     place = SQLStorage(storage, create=False)
     token = _checked(token, host)
-    broken: set[str] = set()
+    broken: dict[str, float] = {}  # when to try again
 
     def find(known: dict[str, Board]) -> list[Board]:
         boards = {board.study.name: board for board in known.values()}
         for name in study_names(place):
-            if name in boards or name in broken:
+            if name in boards or time.monotonic() < broken.get(name, 0.0):
                 continue
             try:
                 boards[name] = Board(load_study(name, place))
             except GeoduelError as error:  # others can still be shown
-                broken.add(name)
-                print(f"geoduel: {name} is left out: {error}", file=sys.stderr, flush=True)
+                if name not in broken:
+                    print(f"geoduel: {name} is left out: {error}", file=sys.stderr, flush=True)
+                broken[name] = time.monotonic() + AGAIN
         return list(boards.values())
 
     names = {host, _name(host)}
