@@ -377,6 +377,19 @@ def studies() -> list[str]:
     return markdown(("what", "result"), cells) + about(rows.values())
 
 
+def mutants() -> list[str]:
+    rows = read("mutants")
+    if not rows:
+        return ["Not measured yet."]
+    drawn, killed = (sum(row[key] for row in rows.values()) for key in ("drawn", "killed"))
+    cells = [
+        [f"`{room}`", str(row["drawn"]), str(row["killed"]), percent(row["killed"] / row["drawn"])]
+        for room, row in sorted(rows.items())
+    ]
+    cells.append(["all", str(drawn), str(killed), percent(killed / drawn)])
+    return markdown(("where", "mutants", "killed", "share"), cells) + about(rows.values(), "seed")
+
+
 TABLES: dict[str, Callable[[], list[str]]] = {
     "overhead": overhead,
     "geometry-ratios": geometry_ratios,
@@ -392,6 +405,7 @@ TABLES: dict[str, Callable[[], list[str]]] = {
     "rivals": rivals,
     "attack": attack,
     "studies": studies,
+    "mutants": mutants,
 }
 
 

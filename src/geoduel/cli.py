@@ -19,6 +19,7 @@ from rich.table import Table
 
 from ._version import __version__
 from .attack.command import attack_app
+from .bench.command import bench
 from .errors import ArgumentError, GeoduelError
 from .reproduce import NAMES
 
@@ -33,6 +34,7 @@ app = typer.Typer(
 )
 
 app.add_typer(attack_app, name="attack")
+app.command()(bench)
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -26,7 +26,7 @@ from .manifolds import Rotations
 from .pictures.files import open_photo, save_name, save_photo, shrink
 from .pictures.seascape import seascape
 from .pictures.turning import turn
-from .study import Storage, create_study, delete_study
+from .study import Storage, create_study, delete_study, load_study
 from .study.storage import as_storage
 from .web import Board, Content, Turned
 from .web.server import given_token, run, web_extra
@@ -84,16 +84,15 @@ class Leveller:
         name = self.name if path is None else f"{self.name} {_fingerprint(path, method)}"
         # Whoever levels a photo of their own looks at it.
         trust: dict[str, Any] = {"catch": 0.0} if method == "auto" else {}
-        self.study = create_study(
-            _PLANE,
-            method,
-            storage=None if path is None else storage,
-            study_name=name,
-            load_if_exists=True,
-            x0=np.eye(2),
-            rng=int(rng.integers(2**31)),
-            **trust,
-        )
+        place, seed = as_storage(None if path is None else storage), int(rng.integers(2**31))
+        if name in place.names():
+            self.study = load_study(name, place)
+            with suppress(ArgumentError):  # then its result stays as it was
+                self.study.upgrade()
+        else:
+            self.study = create_study(
+                _PLANE, method, storage=place, study_name=name, x0=np.eye(2), rng=seed, **trust
+            )
         self.board = Board(
             self.study,
             self.render,
