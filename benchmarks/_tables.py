@@ -234,7 +234,7 @@ SPACES = {
 
 
 def _by_space(
-    part: str, cells: dict[str, Cell], shown: Callable[[dict[str, Any]], str]
+    part: str, cells: dict[str, Cell], shown: Callable[[str, dict[str, Any]], str]
 ) -> list[str]:
     """A table with a row for each kind of person and a column for each space."""
     stored = read("people")
@@ -247,15 +247,21 @@ def _by_space(
         return ["Not measured yet."]
     spaces = [space for space in SPACES if any(space == s for _, s in rows)]
     lines = [
-        [kind, *(shown(rows[kind, s]) if (kind, s) in rows else "–" for s in spaces)]
+        [kind, *(shown(kind, rows[kind, s]) if (kind, s) in rows else "–" for s in spaces)]
         for kind in dict.fromkeys(kind for kind, _ in rows)
     ]
     heads = ("people", *(SPACES[space] for space in spaces))
     return markdown(heads, lines) + about(rows.values(), "people", "seeds")
 
 
-def _reached(row: dict[str, Any]) -> str:
+WANTED = 1.5  # JND, the median
+HARD = {"asymmetric 20 %": 2.5, "saturating at 15 JND": 2.5}  # wanted of these
+
+
+def _reached(kind: str, row: dict[str, Any]) -> str:
     low, high = number(row["regret"], 2), number(row["90 %"], 2)
+    if row["regret"] > HARD.get(kind, WANTED):
+        low = f"**{low}**"
     inside, also = percent(row["inside"]), percent(row["as good"])
     return f"{low}, {high}, {inside}" + (f" ({also})" if also != inside else "")
 
@@ -271,7 +277,7 @@ def unseen() -> list[str]:
 
 
 def habits() -> list[str]:
-    def told(row: dict[str, Any]) -> str:
+    def told(kind: str, row: dict[str, Any]) -> str:
         return ", ".join(percent(row["told"][n]) for n in ("20", "30", "40"))
 
     return _by_space("habits", HABITUAL, told)
