@@ -17,7 +17,7 @@ from ..errors import MissingExtraError, PictureError
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-__all__ = ["open_photo", "picture_format", "pillow", "save_photo", "shrink"]
+__all__ = ["open_photo", "picture_format", "pillow", "save_photo", "shrink", "upright"]
 
 
 MAX_PIXELS = 150_000_000
