@@ -33,7 +33,10 @@ def test_every_solver_names_its_package():
     assert set(NEEDS) == set(OTHERS)
 
 
-@pytest.mark.parametrize("name", OTHERS)
+SLOW = pytest.param("pymanopt-nelder-mead", marks=pytest.mark.slow)  # 10 ms a duel
+
+
+@pytest.mark.parametrize("name", [SLOW if n == "pymanopt-nelder-mead" else n for n in OTHERS])
 def test_it_comes_closer_by_duels_alone(name):
     pytest.importorskip(NEEDS[name])
     few = name in ("optuna-preferential", "botorch-eubo")

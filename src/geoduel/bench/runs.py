@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import math
 import time
@@ -216,12 +217,14 @@ def _plain(value: Any) -> float | None:
 
 
 def load(path: Path | str) -> list[Record]:
-    """Records of a file, one a line; a line that was cut off is left out."""
+    """Records of a file, one a line, packed if its name ends in .gz; cut-off lines are left out."""
     path = Path(path)
     if not path.exists():
         return []
+    text = path.read_bytes()
+    text = gzip.decompress(text) if path.suffix == ".gz" else text
     found = []
-    for line in path.read_text(encoding="utf-8").splitlines():
+    for line in text.decode("utf-8", errors="replace").splitlines():
         try:
             found.append(json.loads(line))
         except json.JSONDecodeError:

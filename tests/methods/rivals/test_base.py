@@ -16,10 +16,7 @@ MANIFOLDS = [
     gd.Sphere(3),
     gd.SPD(2),
     gd.Rotations(3),
-    gd.Grassmann(4, 2),
     gd.Hyperbolic(2),
-    gd.Simplex(3),
-    gd.Torus(1),
     gd.Product(gd.Sphere(3), gd.Euclidean(1)),
 ]
 
