@@ -8,6 +8,7 @@ ARGS   ?=
 BIN   := $(VENV)/bin
 PEERS := $(VENV)-peers
 RIVALS := $(VENV)-rivals
+FUZZ := $(VENV)-fuzz
 LOWEST := $(VENV)-lowest
 MUTANTS := $(VENV)-mutants
 
@@ -17,7 +18,7 @@ export OPENBLAS_NUM_THREADS ?= 1
 export MKL_NUM_THREADS ?= 1
 export PIP_DISABLE_PIP_VERSION_CHECK ?= 1
 
-.PHONY: help run test slow lint format types docs peers lowest bench rivals mutants tables clean
+.PHONY: help run test slow fuzz lint format types docs peers lowest bench rivals mutants tables clean
 .DEFAULT_GOAL := help
 
 help:  ## list the targets
@@ -32,6 +33,9 @@ test: $(VENV)/.has-test  ## run the tests, doctests and examples of the docs
 
 slow: $(VENV)/.has-test  ## run the full-size tests
 	$(BIN)/python -m pytest -m slow $(ARGS)
+
+fuzz: $(VENV)/.has-test $(FUZZ)/.has-fuzz  ## send the page's HTTP interface generated requests
+	SCHEMATHESIS=$(FUZZ)/bin/schemathesis $(BIN)/python -m pytest -m slow tests/web/test_fuzz.py $(ARGS)
 
 lint: $(VENV)/.has-lint  ## check style
 	$(BIN)/ruff check .
@@ -68,7 +72,7 @@ tables: $(VENV)/.has-test  ## write the tables of the docs from the results that
 	$(BIN)/python benchmarks/_tables.py
 
 clean:  ## remove environments, caches and site/, but no results
-	rm -rf $(VENV) $(PEERS) $(RIVALS) $(LOWEST) $(MUTANTS) build dist site .pytest_cache .ruff_cache
+	rm -rf $(VENV) $(PEERS) $(RIVALS) $(FUZZ) $(LOWEST) $(MUTANTS) build dist site .pytest_cache .ruff_cache
 	find src tests benchmarks -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true
 
 # A stamp for each set of extras: nothing is installed twice until the requirements change.
@@ -90,6 +94,11 @@ $(LOWEST)/.has-%: pyproject.toml | $(LOWEST)/.made
 	$(LOWEST)/bin/python -m uv pip install --quiet --python $(LOWEST)/bin/python --resolution lowest-direct -e '.[$*]'
 	@touch $@
 
+# It asks for newer packages than the tests do.
+$(FUZZ)/.has-fuzz: | $(FUZZ)/.made
+	$(FUZZ)/bin/python -m pip install --quiet 'schemathesis>=4.1'
+	@touch $@
+
 # AEPsych asks for NumPy 1 but runs on 2, which geoduel needs: pip says so and goes on.
 $(RIVALS)/.has-rivals: pyproject.toml constraints.txt | $(RIVALS)/.made
 	$(RIVALS)/bin/python -m pip install --quiet -c constraints.txt torch aepsych
@@ -102,4 +111,4 @@ $(RIVALS)/.has-rivals: pyproject.toml constraints.txt | $(RIVALS)/.made
 	@$(PYTHON) -m venv $*
 	@touch $@
 
-.PRECIOUS: %/.made $(VENV)/.has-% $(PEERS)/.has-% $(MUTANTS)/.has-% $(LOWEST)/.has-% $(RIVALS)/.has-rivals
+.PRECIOUS: %/.made $(VENV)/.has-% $(PEERS)/.has-% $(MUTANTS)/.has-% $(LOWEST)/.has-% $(RIVALS)/.has-rivals $(FUZZ)/.has-fuzz

@@ -406,6 +406,8 @@ def bench_about(rows: list[dict[str, Any]]) -> list[str]:
 def bench_areas(suite: str, ending: str = "") -> list[str]:
     """Areas by group, a row a method, the best first."""
     rows = [r for r in bench_runs() if r["suite"] == suite and r["group"].endswith(ending)]
+    if not rows:
+        return ["Not measured yet."]
     found = areas(rows)
     total = found.pop("all")
     order = sorted(total, key=lambda m: -total[m])
@@ -439,17 +441,21 @@ def bench_when() -> list[str]:
                     f"{where}: {group}",
                     ", ".join(near),
                     f"{row[order[0]]:.3f}",
-                    f"{row['auto']:.3f}",
+                    f"{row['auto']:.3f}" if "auto" in row else "–",
                     f"`{others[0]}` {row[others[0]]:.3f}",
                 ]
             )
-    heads = ("where", "within 5 % of the best", "best", "default", "best of other papers")
+    heads = ("where", "within 5 % of the best", "best", "default", "best of others")
+    if not cells:
+        return ["Not measured yet."]
     return markdown(heads, cells) + bench_about(used)
 
 
 def bench_costs() -> list[str]:
     """Share solved, evaluations and time a duel, ends: by method, over all suites."""
     cells = []
+    if not bench_runs():
+        return ["Not measured yet."]
     for m, rows in split(usable(bench_runs()), "method").items():
         asked = [r for r in rows if r["duels"]]
         failed = sum(r["stop"].startswith("failed") for r in rows)
@@ -465,6 +471,19 @@ def bench_costs() -> list[str]:
     cells.sort(key=lambda row: -float(row[2]))
     heads = ("method", "runs", "share of pairs solved", "evaluations a duel", "failed runs")
     return markdown(heads, cells) + bench_about(bench_runs())
+
+
+def mutants() -> list[str]:
+    rows = read("mutants")
+    if not rows:
+        return ["Not measured yet."]
+    drawn, killed = (sum(row[key] for row in rows.values()) for key in ("drawn", "killed"))
+    cells = [
+        [f"`{room}`", str(row["drawn"]), str(row["killed"]), percent(row["killed"] / row["drawn"])]
+        for room, row in sorted(rows.items())
+    ]
+    cells.append(["all", str(drawn), str(killed), percent(killed / drawn)])
+    return markdown(("where", "mutants", "killed", "share"), cells) + about(rows.values(), "seed")
 
 
 TABLES: dict[str, Callable[[], list[str]]] = {
@@ -489,6 +508,7 @@ TABLES: dict[str, Callable[[], list[str]]] = {
     "bench-noise": partial(bench_areas, "noise"),
     "bench-paper": partial(bench_areas, "paper"),
     "bench-costs": bench_costs,
+    "mutants": mutants,
 }
 
 

@@ -8,8 +8,8 @@ taken. cosmic-ray makes them. Of all that are possible a sample is drawn, each p
 being as likely as any other. Mutants that differ in annotations or docstrings alone are not drawn.
 
 A mutant is killed if a test fails, or takes ten times as long as without it. It is tried on the
-tests and doctests of its own module first, then on quick ones of what is built on it. Survivors are printed with
-the changed line: a test is missing, or the two lines mean the same.
+tests and doctests of its own module first, then on quick ones of what is built on it. Survivors
+are printed with the changed line: a test is missing, or the two lines mean the same.
 
 Without arguments a handful of mutants; with ``--full`` 500. `make mutants` installs what it needs.
 """
@@ -41,7 +41,7 @@ LONGEST = 300.0  # seconds that tests may take
 # What a mutant that survived its own tests is tried on next.
 _RUNS = "tests/test_optimize.py tests/methods/test_base.py tests/methods/paper/test_rdngd.py"
 NEXT = {
-    "_numerics": "tests/manifolds/test_golden.py tests/manifolds/test_rotations.py tests/test_fast.py",
+    "_numerics": "tests/manifolds/test_golden.py tests/manifolds/test_rotations.py",
     "manifolds": "tests/manifolds/test_golden.py tests/manifolds/test_base.py tests/test_fast.py",
     "domains": f"tests/domains {_RUNS} tests/methods/paper/test_rdfw.py",
     "oracles": f"tests/oracles {_RUNS}",

@@ -146,7 +146,7 @@ def crowd(raters: int, rate: float, seconds: float, url: str | None) -> bool:
 
 def serve(url: str) -> None:
     """Serve the study, as `geoduel serve` does."""
-    gd.serve(gd.load_study(NAME, url), solo=False, port=None)
+    gd.serve(gd.load_study(NAME, url), solo=False, port=None, token=False)
 
 
 async def load(port: int, raters: int, rate: float, seconds: float) -> dict[str, Any]:

@@ -8,7 +8,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .._numerics.arrays import Array, at_zero, eps, expand, namespace, normal, safe_sqrt
+from .._numerics.arrays import (
+    Array,
+    at_zero,
+    eps,
+    expand,
+    namespace,
+    normal,
+    safe_sqrt,
+    settled,
+)
 from .._numerics.linalg import fast_matmul, svd, svdvals
 from .._support.check import positive_int
 from ..errors import ArgumentError
@@ -23,6 +32,7 @@ from ._frames import (
     relative,
     renew,
 )
+from .sphere import directions
 
 __all__ = ["Grassmann"]
 
@@ -148,10 +158,13 @@ class Grassmann(FrameManifold):
     def unit_tangent(
         self, rng: np.random.Generator, x: Array, batch: tuple[int, ...] = ()
     ) -> Array:
+        if self.p == 1:
+            return directions(rng, x[..., 0], batch)[..., None]
         # The metric is the ambient one, so a projected Gaussian is uniform and needs no basis.
         g = normal(rng, (*batch, *x.shape), x)
         u = g - x @ (x.mT @ g)
-        return u / expand(safe_sqrt(frobenius(u, u)), 2)
+        u, length2 = settled(x, u, self.n * self.p / 32, self.to_tangent, frobenius)
+        return u / expand(safe_sqrt(length2), 2)
 
     def to_tangent(self, x: Array, a: Array) -> Array:
         return a - x @ (x.mT @ a)

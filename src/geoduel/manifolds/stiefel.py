@@ -9,7 +9,16 @@ from functools import cached_property
 
 import numpy as np
 
-from .._numerics.arrays import Array, at_zero, expand, namespace, normal, safe_sqrt
+from .._numerics.arrays import (
+    Array,
+    at_zero,
+    expand,
+    namespace,
+    normal,
+    safe_sqrt,
+    settled,
+    signs,
+)
 from .._support.check import one_of, positive_int
 from ..errors import ArgumentError, CutLocusError
 from ._endpoint import average, combine, coordinates, linearize, shortest, skew, solve, tolerance
@@ -28,7 +37,7 @@ from ._frames import (
     skew_action,
 )
 from .rotations import Rotations
-from .sphere import Sphere
+from .sphere import Sphere, directions
 
 __all__ = ["Stiefel"]
 
@@ -236,13 +245,18 @@ class Stiefel(FrameManifold):
     def unit_tangent(
         self, rng: np.random.Generator, x: Array, batch: tuple[int, ...] = ()
     ) -> Array:
+        if self.p == 1:
+            return directions(rng, x[..., 0], batch)[..., None]
         # A Gaussian, projected; its part X odd weighed for the metric.
         g = normal(rng, (*batch, *x.shape), x)
         k = x.mT @ g
+        if self.dim == 1:  # of the two directions, the one on the side of g: nothing cancels
+            return self.from_coords(x, signs(k[..., 1:, 0] - k[..., :1, 1]))
         odd = math.sqrt(0.5 / self._c) * (k - k.mT)
         u = g - x @ (k - odd)
-        length2 = frobenius(u, u)
+        u, length2 = settled(x, u, self.n * self.p / 32, self.to_tangent, frobenius)
         if self._c == 1:
+            odd = x.mT @ u
             length2 = length2 - 0.5 * frobenius(odd, odd)
         return u / expand(safe_sqrt(length2), 2)
 

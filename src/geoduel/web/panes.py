@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import io
 import math
+import re
+import sys
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +16,7 @@ from ..errors import ArgumentError
 
 __all__ = ["Content", "Turned", "content", "plain"]
 
-_KINDS = ("audio", "image", "video")
+_MEDIA_TYPE = re.compile(r"(?:audio|image|video)/[A-Za-z0-9][A-Za-z0-9.+-]*")  # it is a header
 # The first bytes of a file; for RIFF and ISO media the kind follows after eight bytes.
 _SIGNATURES = (
     (b"\x89PNG\r\n\x1a\n", "image/png"),
@@ -58,9 +60,8 @@ class Content:
     alt: str = ""
 
     def __post_init__(self) -> None:
-        kind, _, rest = self.media_type.partition("/")
         text = self.media_type in ("text/plain", "text/html")
-        if not text and not (kind in _KINDS and rest.replace("+", "").replace("-", "").isalnum()):
+        if not text and not _MEDIA_TYPE.fullmatch(self.media_type):
             raise ArgumentError(
                 f"media_type must be image/..., audio/..., video/..., text/html or text/plain, "
                 f"got {self.media_type!r}"
@@ -204,4 +205,6 @@ def _picture(image: Any) -> Content:
 def _figure(figure: Any) -> Content:
     file = io.BytesIO()
     figure.savefig(file, format="png", dpi=160)
+    if "matplotlib.pyplot" in sys.modules:  # which keeps each figure until it is closed
+        sys.modules["matplotlib.pyplot"].close(figure)
     return Content(file.getvalue(), "image/png")
