@@ -9,7 +9,7 @@ import time
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, as_completed
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -189,8 +189,8 @@ def run_one(task: Task) -> Record:
 
 def _run_method(method: Method, case: Case, meter: Meter) -> tuple[str, Record]:
     """A method of the package; those of others are told the scale of the problem."""
-    if isinstance(method, Rival) and case.step and not method.initial_step:
-        method = replace(method, initial_step=case.step)
+    if isinstance(method, Rival) and case.step:
+        method = method.at_scale(case.step)
     seed = int(meter.rng.integers(2**63))
     result = minimize(
         meter.oracle,
