@@ -175,3 +175,88 @@ def test_tangent_vectors_of_all_sources_keep_to_the_sphere(m, length):
             x, v = y, length / expand(m.norm(y, w), 1) * w
         assert np.max(m.point_defect(x)[1]) < 8 * np.finfo(float).eps
         assert np.max(m.tangent_defect(x, v)[1]) < 1e-13 / min(length, 1)
+
+
+# -- empty stacks ------------------------------------------------------------------------------
+
+
+def operations(m, x, y, v, w, a, c, t, rng):
+    """Every operation, as calls without arguments, by name."""
+    return {
+        "inner": lambda: m.inner(x, v, w),
+        "norm": lambda: m.norm(x, v),
+        "dist": lambda: m.dist(x, y),
+        "extent": lambda: m.extent(x, v),
+        "point_defect": lambda: m.point_defect(x)[1],
+        "tangent_defect": lambda: m.tangent_defect(x, v)[1],
+        "to_coords": lambda: m.to_coords(x, v),
+        "exp": lambda: m.exp(x, v),
+        "exp_pair": lambda: m.exp_pair(x, v)[1],
+        "geodesic": lambda: m.geodesic(x, v)(t),
+        "log": lambda: m.log(x, y),
+        "transport": lambda: m.transport(x, y, w),
+        "transport_along": lambda: m.transport_along(x, v, w),
+        "from_coords": lambda: m.from_coords(x, c),
+        "unit_tangent": lambda: m.unit_tangent(rng, x),
+        "random_geodesic": lambda: m.random_geodesic(rng, x)(0.1),
+        "to_tangent": lambda: m.to_tangent(x, a),
+        "riemannian_gradient": lambda: m.riemannian_gradient(x, a),
+        "to_manifold": lambda: m.to_manifold(y),
+    }
+
+
+NUMBERS = ("inner", "norm", "dist", "extent", "point_defect", "tangent_defect")
+
+
+@EVERY
+@pytest.mark.parametrize("library", ["numpy", "torch"])
+def test_empty_stacks_give_empty_stacks(m, library):
+    convert = pytest.importorskip(library).asarray
+    for batch in ((0,), (0, 3), (3, 0)):
+        points = [convert(np.zeros((*batch, *m.point_shape))) for _ in range(5)]
+        rest = convert(np.zeros((*batch, m.dim))), convert(np.zeros(batch))
+        for name, call in operations(m, *points, *rest, RNG(0)).items():
+            kind = () if name in NUMBERS else (m.dim,) if name == "to_coords" else m.point_shape
+            assert tuple(call().shape) == (*batch, *kind), name
+        m.check_point(points[0])
+        m.check_tangent(*points[:2])
+        assert m.random_point(RNG(0), batch).shape == points[0].shape
+    one = convert(m.random_point(RNG(0)))
+    none = points[0][:, :0] if batch == (3, 0) else points[0]
+    assert tuple(m.exp(one, none).shape) == (3, 0, *m.point_shape)
+
+
+@EVERY
+def test_minimising_in_no_problem_at_once_ends(m):
+    axes = tuple(range(-len(m.point_shape), 0))
+    oracle = gd.from_objective(lambda x: np.sum(x, axis=axes), vectorized=True)
+    for batch in ((0,), (2, 0)):
+        x0 = np.zeros((*batch, *m.point_shape))
+        assert gd.minimize(oracle, m, x0, method="rdngd", budget=20, rng=0).x.shape == x0.shape
+
+
+# -- angles ------------------------------------------------------------------------------------
+
+
+@FLOATS
+def test_angles_of_any_size_keep_their_digits(dtype):
+    """atan2(sin a, cos a) of the numbers as they are, by mpmath."""
+    angles = {
+        6.3: 0.016814692820413345439,
+        9.42: 3.136814692820413452,
+        1e10: -0.50923107216573478283,
+        1e15: 2.1096981170701125979,
+        1e22: -1.0201773925590869733,
+    }
+    for angle, expected in angles.items():
+        if float(dtype(angle)) != angle:
+            continue
+        for sign in (1, -1):
+            found = gd.Torus(1).to_manifold(np.array([sign * angle], dtype))
+            np.testing.assert_allclose(found, sign * expected, rtol=2 * np.finfo(dtype).eps)
+    torus = gd.Torus(2)
+    for angle in (np.pi, -np.pi, np.nextafter(np.pi, 4), 3 * np.pi, -3 * np.pi, 1e300):
+        wrapped = torus.to_manifold(np.array([angle, 0.0], dtype if angle < 1e30 else float))
+        assert np.all(abs(wrapped) <= np.array(np.pi, wrapped.dtype))
+        assert not np.any(wrapped == -np.array(np.pi, wrapped.dtype))
+        np.testing.assert_array_equal(torus.to_manifold(wrapped), wrapped)

@@ -70,7 +70,7 @@ class FrameManifold(Manifold):
 
 def flat(a: Array) -> Array:
     """Matrices as vectors, row by row."""
-    return namespace(a).reshape(a, (*a.shape[:-2], -1))
+    return namespace(a).reshape(a, (*a.shape[:-2], a.shape[-2] * a.shape[-1]))
 
 
 def frobenius(u: Array, v: Array) -> Array:

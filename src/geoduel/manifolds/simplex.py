@@ -207,8 +207,8 @@ class Simplex(Manifold):
 
     def check_point(self, x: Array, name: str = "x") -> None:
         super().check_point(x, name)
-        least = float(namespace(x).min(x))
-        if not least > 0:
+        if not bool(namespace(x).all(x > 0)):
+            least = float(namespace(x).min(x))
             raise NotOnManifoldError(
                 f"{name} is not on {self}: its smallest entry is {least:.3g}, expected > 0 "
                 f"(the simplex is open; `to_manifold` moves a point off the boundary)"

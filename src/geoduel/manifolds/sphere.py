@@ -247,7 +247,8 @@ class Sphere(Manifold):
         axes = len(self.shape)
         if axes == 1:
             return a
-        return namespace(a).reshape(a, (*a.shape[: a.ndim - axes], -1))
+        size = math.prod(a.shape[a.ndim - axes :])
+        return namespace(a).reshape(a, (*a.shape[: a.ndim - axes], size))
 
     def _dot(self, u: Array, v: Array) -> Array:
         return dot(self._flat(u), self._flat(v))

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .._numerics.arrays import Array, dot, expand, namespace, normal, safe_sqrt
+from .._numerics.arrays import Array, dot, eps, expand, namespace, normal, safe_sqrt, surely
 from .._support.check import positive_int
 from ..errors import NotOnManifoldError
 from .base import Manifold
@@ -133,6 +133,19 @@ class Torus(Manifold):
 def _wrap(a: Array) -> Array:
     """Angles in (-π, π]; those within stay to the last bit."""
     xp = namespace(a)
-    a = a - 2 * math.pi * xp.round(a / (2 * math.pi))
-    a = xp.where(a <= -math.pi, a + 2 * math.pi, a)
-    return xp.where(a > math.pi, a - 2 * math.pi, a)  # rounding, after many turns
+    few = abs(a) <= 3 * math.pi
+    if not surely(few):  # after many turns the digits of 2π do not suffice; those of sin and cos do
+        a = xp.where(few, a, xp.atan2(xp.sin(a), xp.cos(a)))
+    turn, rest, least = _TURNS[eps(a) > 1e-10]
+    a = xp.where(a <= -math.pi, xp.clip(a + turn + rest, least, math.pi), a)
+    return xp.where(a > math.pi, xp.clip(a - turn - rest, least, math.pi), a)
+
+
+def _turn(kind: type[np.floating]) -> tuple[float, float, float]:
+    """2π as a number of the kind, what is left of it, and the least angle above -π."""
+    turn = kind(2 * math.pi)
+    rest = float(2 * math.pi - float(turn)) + 2.4492935982947064e-16  # of 2π as a double
+    return float(turn), rest, float(np.nextafter(kind(-math.pi), kind(0)))
+
+
+_TURNS = _turn(np.float64), _turn(np.float32)
