@@ -137,7 +137,8 @@ def _wrap(a: Array) -> Array:
     if not surely(few):  # after many turns the digits of 2π do not suffice; those of sin and cos do
         a = xp.where(few, a, xp.atan2(xp.sin(a), xp.cos(a)))
     turn, rest, least = _TURNS[eps(a) > 1e-10]
-    a = xp.where(a <= -math.pi, xp.clip(a + turn + rest, least, math.pi), a)
+    a = xp.where(a < -math.pi, xp.clip(a + turn + rest, least, math.pi), a)
+    a = xp.where(a == -math.pi, -a, a)
     return xp.where(a > math.pi, xp.clip(a - turn - rest, least, math.pi), a)
 
 
