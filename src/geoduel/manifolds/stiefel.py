@@ -31,10 +31,14 @@ from ._frames import (
     generator,
     identity,
     largest,
+    long_way,
     reflector,
+    refuse_far_transport,
     relative,
     renew,
+    shortened,
     skew_action,
+    too_long,
 )
 from .rotations import Rotations
 from .sphere import Sphere, directions
@@ -169,13 +173,15 @@ class Stiefel(FrameManifold):
     def geodesic(self, x: Array, v: Array) -> Callable[[float | Array], Array]:
         if self._twin:
             return self._twin.geodesic(x, v)
+        v, length2 = shortened(v, frobenius(v, v))
         a, b, gram = self._parts(x, v)
         m = generator(self._c * a, gram)
-        length2 = frobenius(v, v)
         size = math.sqrt(self._c) * safe_sqrt(length2)  # bounds the norms of Ξ and of A
         p = self.p
 
         def point(t: float | Array) -> Array:
+            if too_long(largest(abs(t) * size)):
+                return long_way(x, a, b, self._c, t)
             e = expm(expand(t, 2) * m, abs(t) * size)[..., :p]
             y = x @ e[..., :p, :] + b @ e[..., p:, :]
             if self._c == 2:
@@ -201,6 +207,7 @@ class Stiefel(FrameManifold):
     def transport_along(self, x: Array, v: Array, w: Array) -> Array:
         if self._twin:
             return self._twin.transport_along(x, v, w)
+        refuse_far_transport(self, v)
         # In the frame that moves with the geodesic, W = X(t) α + Z. The Levi-Civita connection
         # makes parallel transport a linear equation for α and Z with constant coefficients, skew in
         # the metric. The frame moves Z, normal to X, to e^Ξ Z = Z - (∫ e^{sΞ} X ds) Nᵀ Z.
