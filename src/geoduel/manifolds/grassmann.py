@@ -128,9 +128,10 @@ class Grassmann(FrameManifold):
 
         def point(t: float | Array) -> Array:
             if too_long(largest(abs(t) * length)):
-                return long_way(x, 0.0 * gram, v, 1, t)
-            e = expm(expand(t, 2) * m, abs(t) * length)[..., : self.p]
-            y = renew(x @ e[..., : self.p, :] + v @ e[..., self.p :, :])
+                y = long_way(x, 0.0 * gram, v, 1, t)
+            else:
+                e = expm(expand(t, 2) * m, abs(t) * length)[..., : self.p]
+                y = renew(x @ e[..., : self.p, :] + v @ e[..., self.p :, :])
             straight = x + expand(t, 2) * v
             return at_zero(expand(t * t * length2, 2), straight, y)  # exp(x, 0) is x
 

@@ -181,13 +181,15 @@ class Stiefel(FrameManifold):
 
         def point(t: float | Array) -> Array:
             if too_long(largest(abs(t) * size)):
-                return long_way(x, a, b, self._c, t)
-            e = expm(expand(t, 2) * m, abs(t) * size)[..., :p]
-            y = x @ e[..., :p, :] + b @ e[..., p:, :]
-            if self._c == 2:
-                y = y @ expm(expand(-t, 2) * a, abs(t) * size)
+                y = long_way(x, a, b, self._c, t)
+            else:
+                e = expm(expand(t, 2) * m, abs(t) * size)[..., :p]
+                y = x @ e[..., :p, :] + b @ e[..., p:, :]
+                if self._c == 2:
+                    y = y @ expm(expand(-t, 2) * a, abs(t) * size)
+                y = renew(y)
             straight = x + expand(t, 2) * v
-            return at_zero(expand(t * t * length2, 2), straight, renew(y))  # exp(x, 0) is x
+            return at_zero(expand(t * t * length2, 2), straight, y)  # exp(x, 0) is x
 
         return point
 

@@ -136,7 +136,7 @@ def _wrap(a: Array) -> Array:
         low, high = a.item(a.argmin()), a.item(a.argmax())
         if -math.pi < low and high <= math.pi:
             return a
-        few = -9 < low and high < 9
+        few = low > -9 and high < 9
     else:
         few = False
     xp = namespace(a)
