@@ -35,7 +35,7 @@ from _results import parser as results_parser
 ROOT = Path(__file__).resolve().parents[1]
 SOURCE = ROOT / "src" / "geoduel"
 ROOMS = ("manifolds", "_numerics", "domains", "oracles", "methods", "study")
-FILES = ("web/guard.py", "optimize.py")
+FILES = ("web/guard.py", "web/keys.py", "optimize.py")
 THREADS = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MPLBACKEND": "Agg"}
 LONGEST = 300.0  # seconds that tests may take
 # What a mutant that survived its own tests is tried on next.
@@ -47,7 +47,7 @@ NEXT = {
     "oracles": f"tests/oracles {_RUNS}",
     "methods": f"{_RUNS} tests/methods/test_named.py tests/study/test_replay.py",
     "study": "tests/study/test_study.py tests/study/test_replay.py tests/study/test_transfer.py",
-    "web": "tests/web/test_app.py",
+    "web": "tests/web/test_adversaries.py tests/web/test_app.py",
     "optimize.py": _RUNS,
 }
 

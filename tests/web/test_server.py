@@ -42,7 +42,7 @@ def test_the_dashboard_shows_studies_that_come_later_and_survives_broken_ones(
         return load(name, *arguments)
 
     monkeypatch.setattr(gd.study, "load_study", fails_for_the_third)
-    monkeypatch.setattr(server, "AGAIN", 0.0)  # tried again each time, and said once
+    monkeypatch.setattr(server, "_AGAIN", 0.0)  # tried again each time, and said once
     server.dashboard(storage, token=False)
     client = TestClient(served[1], base_url="http://localhost")
     for _ in range(2):
