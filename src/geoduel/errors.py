@@ -169,7 +169,7 @@ class StudyFinishedError(GeoduelError, RuntimeError):
 
 
 class ReplayError(GeoduelError, RuntimeError):
-    """A log cannot be replayed: another version of the method made it, or it was altered."""
+    """A log cannot be replayed: it, or the settings, were altered, or the method asks otherwise."""
 
 
 class MalformedExportError(ArgumentError, ReplayError):
@@ -189,7 +189,7 @@ class DivergenceWarning(GeoduelWarning):
 
 
 class OlderStudyWarning(GeoduelWarning):
-    """A study was made by an earlier version of its method, and is read by the present one."""
+    """A study was made by another version of its method: it is as it was, and asks nothing."""
 
 
 class RadiusWarning(GeoduelWarning):

@@ -477,4 +477,7 @@ class Manifold(ABC):
 
 
 def _largest(defect: Array) -> float:
-    return float(namespace(defect).max(defect)) if getattr(defect, "ndim", 0) else float(defect)
+    """The largest of some numbers >= 0, NaN among them; 0 of none."""
+    if not getattr(defect, "ndim", 0):
+        return float(defect)
+    return float(namespace(defect).max(defect)) if math.prod(defect.shape) else 0.0

@@ -93,7 +93,7 @@ class Frame(NamedTuple):
 
         There are none unless the base is about to be such a point: see `reach`.
         """
-        if manifold.room(y) > 0:
+        if 0 in y.shape or manifold.room(y) > 0:
             return y
         if y.ndim == self.point.ndim:
             return self.point

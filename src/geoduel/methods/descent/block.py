@@ -114,6 +114,8 @@ class Block(DescentMethod):
             else:
                 t /= 2
             outside = capped(outside, OUTSIDE * t / math.sqrt(d))
+        elif np.any(outside):  # all probes end at one point of the boundary: look inside again
+            t, outside = t / 2, outside / 4
         new = BlockState(frame, recommend(manifold, frame, None, domain), t, outside=outside)
         ties = float(np.mean(s == 0))
         return new._replace(stop=converged(manifold, new, self.x_tol, ties, probe))

@@ -21,6 +21,7 @@ __all__ = ["CSAState", "Covariance", "DuelCSA", "Factors"]
 
 FULL = 300  # most dimensions with a full covariance
 OUTSIDE = 0.25  # how far the search may be outside of a domain, in lengths of probes
+WIDEST = 1e-6  # least eigenvalue of C in a domain, relative to the largest: there are none across
 
 
 class Covariance(NamedTuple):
@@ -46,15 +47,20 @@ class Covariance(NamedTuple):
         """A⁻¹ v, for one vector."""
         return np.linalg.solve(self.A, v)
 
-    def learn(self, h: np.ndarray, steady: bool, k: int, m: int) -> Covariance:
-        """After step A h of iteration k; without ``steady`` the path only fades (h_σ of CMA-ES)."""
+    def learn(
+        self, h: np.ndarray, steady: bool, k: int, m: int, least: float = 1e-14
+    ) -> Covariance:
+        """After step A h of iteration k; without ``steady`` the path only fades (h_σ of CMA-ES).
+
+        Eigenvalues of C below ``least`` times the largest are raised in A.
+        """
         d = len(h)
         cc = (4 + m / d) / (d + 4 + 2 * m / d)
         c1 = 2 / ((d + 1.3) ** 2 + m)
         path = (1 - cc) * self.path + (math.sqrt(cc * (2 - cc)) * (self @ h) if steady else 0.0)
         C = (1 - c1) * self.C + c1 * np.outer(path, path)
         late = k % max(1, int(1 / (c1 * d * 10))) == 0
-        return Covariance(C, _root(C) if late else self.A, path)
+        return Covariance(C, _root(C, least) if late else self.A, path)
 
     @property
     def trace(self) -> float:
@@ -100,7 +106,7 @@ class Factors(NamedTuple):
             v = (v - c * (v @ m) / (1 - c + c * (m @ m)) * m) / (1 - c)
         return v
 
-    def learn(self, h: np.ndarray, steady: bool, k: int, m: int) -> Factors:
+    def learn(self, h: np.ndarray, steady: bool, k: int, m: int, least: float = 0.0) -> Factors:
         """After the step A h of iteration k."""
         n, d = self.m.shape
         c = 4 / (4.0 ** np.arange(n) * d)[:, None]
@@ -274,7 +280,7 @@ class DuelCSA(DescentMethod):
         path = (1 - c) * state.path + math.sqrt(c * (2 - c)) * h
         length = float(np.linalg.norm(path)) / (math.sqrt(d) * (1 - 1 / (4 * d) + 1 / (21 * d * d)))
         steady = length < (1.4 + 2 / (d + 1)) * math.sqrt(1 - (1 - c) ** (2 * (k + 1)))
-        A = A.learn(h, steady, k, m)
+        A = A.learn(h, steady, k, m, 1e-14 if self.domain is None else WIDEST)
         sigma *= math.exp(min(1.0, c / (1 + c) * (length - 1)))
         farthest = reach(manifold, self.domain, frame.point)
         sigma = min(sigma, farthest / (2 * math.sqrt(A.trace)))
@@ -305,6 +311,6 @@ class DuelCSA(DescentMethod):
         )
 
 
-def _root(C: np.ndarray) -> np.ndarray:
+def _root(C: np.ndarray, least: float = 1e-14) -> np.ndarray:
     w, V = np.linalg.eigh(C)
-    return (V * np.sqrt(np.maximum(w, 1e-14 * w[-1]))) @ V.T
+    return (V * np.sqrt(np.maximum(w, least * w[-1]))) @ V.T
