@@ -341,3 +341,41 @@ def test_what_is_not_finite_spoils_itself_alone(m):
                     call()
         with pytest.raises(ArgumentError, match="start is not finite"):
             m.check_point(np.full_like(x, bad), "start")
+
+
+# -- torch.func.vmap -----------------------------------------------------------------------------
+
+FLAT = {"inner", "norm", "to_coords", "from_coords", "to_tangent", "riemannian_gradient"}
+
+
+def hidden_batches(m):
+    """Operations that docs/manifolds.md promises under `torch.func.vmap`; None for all."""
+    if isinstance(m, gd.SPD):
+        return FLAT if m.metric == "affine-invariant" else {"to_tangent"}
+    if isinstance(m, gd.Product):
+        return set.intersection(*(hidden_batches(f) or FLAT for f in m.factors))
+    flat = isinstance(m, gd.Grassmann) or (isinstance(m, gd.Stiefel) and m.p > 1)
+    return FLAT | {"to_manifold"} if flat or m == gd.Rotations(4) else None
+
+
+@EVERY
+def test_batches_that_torch_hides_work_where_the_docs_say_so(m):
+    torch, rng = pytest.importorskip("torch"), RNG(0)
+    x = m.random_point(rng, (3,))
+    v = 0.3 * m.unit_tangent(rng, x)
+    given = [x, m.exp(x, v), v, m.unit_tangent(rng, x), rng.standard_normal(x.shape)]
+    given += [rng.standard_normal((3, m.dim)), np.array([0.1, 0.2, 0.3])]
+    wanted = operations(m, *given, rng)
+    names = hidden_batches(m) or set(wanted) - {
+        "unit_tangent",
+        "random_geodesic",
+        "point_defect",
+        "tangent_defect",
+    }
+    for name in names:
+
+        def one(*arrays, name=name):
+            return operations(m, *arrays, rng)[name]()
+
+        found = torch.func.vmap(one)(*map(torch.asarray, given))
+        np.testing.assert_allclose(found.numpy(), wanted[name](), atol=1e-12, err_msg=name)

@@ -15,6 +15,7 @@ from .._numerics.arrays import (
     dot,
     eps,
     expand,
+    fails,
     namespace,
     normal,
     safe_sqrt,
@@ -191,7 +192,7 @@ class Hyperbolic(Manifold):
 
     def to_manifold(self, a: Array) -> Array:
         xp = namespace(a)
-        if not bool(xp.all(xp.isfinite(a))):
+        if fails(xp.isfinite(a)):
             raise NotOnManifoldError(f"to_manifold on {self}: the array is not finite")
         return _lift(a[..., 1:])
 
