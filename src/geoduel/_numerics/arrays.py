@@ -69,6 +69,11 @@ def eps(x: Array) -> float:
     return float(namespace(x).finfo(x.dtype).eps)
 
 
+def largest(x: Array) -> float:
+    """The largest number of the array's dtype."""
+    return float(namespace(x).finfo(x.dtype).max)
+
+
 def expand(a: Array, axes: int) -> Array:
     """Append ``axes`` axes of length one, so that numbers scale points; plain floats stay."""
     if isinstance(a, float) or axes == 0 or isinstance(a, int):
@@ -82,6 +87,13 @@ def host(a: Array) -> np.ndarray:
         return np.asarray(a)
     a = a.detach().cpu()
     return (a.float() if str(a.dtype) == "torch.bfloat16" else a).numpy()  # unknown to NumPy
+
+
+def copied(a: Array) -> Array:
+    """A copy, for code of others that may write to what it is given."""
+    if type(a) is _NDARRAY:
+        return a.copy()
+    return a.clone() if hasattr(a, "detach") else namespace(a).asarray(a, copy=True)
 
 
 def normal(rng: np.random.Generator, shape: tuple[int, ...], like: Array = None) -> Array:

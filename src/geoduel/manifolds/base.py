@@ -12,7 +12,17 @@ from collections.abc import Callable
 
 import numpy as np
 
-from .._numerics.arrays import Array, dot, eps, expand, namespace, normal, safe_sqrt, signs
+from .._numerics.arrays import (
+    Array,
+    dot,
+    eps,
+    expand,
+    largest,
+    namespace,
+    normal,
+    safe_sqrt,
+    signs,
+)
 from ..errors import (
     ArgumentError,
     CutLocusError,
@@ -188,6 +198,17 @@ class Manifold(ABC):
         length = self.norm(x, v)
         xp, still = namespace(length), length == 0
         return xp.where(still, math.inf, self.injectivity_radius / xp.where(still, 1.0, length))
+
+    def room(self, x: Array) -> float:
+        """Length of the steps from ``x`` whose ends numbers of its dtype can hold.
+
+        The least one of several points. By default infinite where the manifold is `bounded`, else
+        the cube root of the largest number, and zero once an entry is larger.
+        """
+        if self.bounded:
+            return math.inf
+        most = largest(x) ** (1 / 3)
+        return most if float(namespace(x).max(abs(x))) < most else 0.0
 
     @abstractmethod
     def log(self, x: Array, y: Array) -> Array:

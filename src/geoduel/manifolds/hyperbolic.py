@@ -139,6 +139,12 @@ class Hyperbolic(Manifold):
 
         return point
 
+    def room(self, x: Array) -> float:
+        """Distance to where a fifth of the digits of the dtype are left."""
+        xp = namespace(x)
+        r = float(xp.max(xp.asinh(safe_sqrt(_dot(x, x)))))
+        return max(0.0, -0.8 * math.log(eps(x)) - r) if math.isfinite(r) else 0.0
+
     def log(self, x: Array, y: Array) -> Array:
         times = _times(x, y)
         if _is_far(x, times[2]):

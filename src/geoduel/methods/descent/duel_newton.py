@@ -276,7 +276,10 @@ class DuelNewton(DescentMethod):
         if isinstance(state, Begin):
             first = yield from first_step(manifold, state, rng, self.domain)
             return first if isinstance(first, Begin) else self._first_state(manifold, first)
-        return (yield from self._block(manifold, state, rng))
+        try:
+            return (yield from self._block(manifold, state, rng))
+        except np.linalg.LinAlgError:  # whitened by a metric that is stretched beyond all digits
+            return state._replace(stop="diverges")
 
     def _first_state(self, manifold: Manifold, first: First) -> NewtonState:
         d = manifold.dim
@@ -415,11 +418,11 @@ class DuelNewton(DescentMethod):
         p = -model.H.inverse(model.g)
         p *= min(1.0, 3 * state.scale * math.sqrt(d) / max(1e-300, float(np.linalg.norm(p))))
         step = state.frame.within(manifold, state.metric @ p + duels.back, 2 * place.farthest, 0.5)
-        frame, _ = state.frame.move(manifold, step)
-        frame, inwards, _ = frame.enter(manifold, self.domain)
+        moved, end = state.frame.land(manifold, step, self.domain)
+        frame, _ = state.frame.move(manifold, moved, end=end)
         held = place.n < d and (lead(state.noise) > 1 or not duels.back.any())
-        held = held or float(np.linalg.norm(inwards)) > 1e-3 * float(np.linalg.norm(step))
-        return Move(frame, step + inwards, held)
+        held = held or float(np.linalg.norm(moved - step)) > 1e-3 * float(np.linalg.norm(step))
+        return Move(frame, moved, held)
 
     def _adapted(
         self,

@@ -17,6 +17,8 @@ from ..frame import Frame, reach
 
 __all__ = ["Begin", "First", "begin", "directions", "first_step", "line_search"]
 
+POINT = 1e-150  # diameter below which a domain is one point: squares of lengths in it would be 0
+
 
 class Begin(NamedTuple):
     """State before the first step, of the methods that begin with it."""
@@ -73,6 +75,8 @@ def first_step(
     tie, the probes were too short to tell: the next first step is tried with four times the length.
     """
     frame, t, d = state.frame, state.length, manifold.dim
+    if domain is not None and domain.diameter < POINT:
+        return state._replace(stop="resolution")
     Q = directions(rng, d, d)
     v = t / math.sqrt(d) * Q
     if domain is None:
@@ -80,13 +84,13 @@ def first_step(
     else:
         s = yield from duels(manifold, frame, v, -v, domain)
     if not s.any():
-        furthest = min(reach(manifold), 1e6 * manifold.typical_dist)
+        furthest = min(reach(manifold, domain), 1e6 * manifold.typical_dist)
         return state._replace(length=max(t, min(4 * t, furthest)))
     h = -(s @ Q) / np.linalg.norm(s)
     t = yield from line_search(manifold, frame, h, t, domain)
-    frame, _ = frame.move(manifold, t * h)
-    frame, inwards, _ = frame.enter(manifold, domain)
-    return First(frame, t * h + inwards, t, Q, s)
+    step, end = frame.land(manifold, t * h, domain)
+    frame, _ = frame.move(manifold, step, end=end)
+    return First(frame, step, t, Q, s)
 
 
 def line_search(
@@ -96,22 +100,26 @@ def line_search(
     t: float,
     domain: Domain | None = None,
     refine: bool = False,
+    base: np.ndarray | float = 0.0,
+    most: int = 60,
 ) -> Generator[tuple[Array, Array], Any, float]:
     """Length t of the step along the unit vector ``h``, up to a factor 2, or √2 if refined.
 
     Duels between Exp_x(2th) and Exp_x(th) tell whether to double or to halve, and then when to end.
-    With a domain it is their projections that are compared.
+    With a domain it is their projections that are compared; the line may then start at a ``base``
+    outside. At most ``most`` of them follow the first.
     """
 
     def better(new: float) -> Generator[tuple[Array, Array], Any, bool]:
-        answer = yield from duels(manifold, frame, new * h[None], t * h[None], domain)
+        ends = (base + length * h[None] for length in (new, t))
+        answer = yield from duels(manifold, frame, *ends, domain)
         return bool(answer[0] < 0)
 
-    furthest = reach(manifold)
+    furthest = reach(manifold, domain, frame.point)
     factor = 0.5
     if 2 * t <= furthest and (yield from better(2 * t)):
         factor, t = 2.0, 2 * t
-    for _ in range(60):
+    for _ in range(most):
         if factor * t > furthest or not (yield from better(factor * t)):
             break
         t *= factor
