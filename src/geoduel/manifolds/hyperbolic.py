@@ -46,9 +46,9 @@ class Hyperbolic(Manifold):
     computed from it, so points stay on the sheet for ever. Lengths are measured after the boost
     that moves x to the apex (1, 0), where the metric is the dot product. So no square is ever
     negative. Distances, logarithms, inner products and transport are right to rounding for the
-    spatial entries as they are stored, at every radius that floats hold: 709 for float64 and 89 for
-    float32. At radius r floats hold the place of a point, and vectors, to eʳ rounding units, no
-    better. A geodesic that ends beyond what floats hold is refused by an error.
+    spatial entries as they are stored. That holds at every radius that floats hold, 709 for float64
+    and 89 for float32. At radius r floats hold the place of a point, and vectors, to eʳ rounding
+    units, no better. A geodesic that ends beyond what floats hold is refused by an error.
 
     `to_poincare` gives the same point in the Poincare ball, `to_poincare_tangent` the same vector;
     the `from_` functions lead back. The ball takes its metric from here: 4 |u|² / (1 - |p|²)².
