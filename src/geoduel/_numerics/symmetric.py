@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import ArgumentError
+from ..errors import OutOfRangeError
 from .arrays import Array, device, eps, expand, namespace, top
 from .gradients import attach, detached, tracked
 from .linalg import congruence, eigh, eigh_positive, fast_matmul
@@ -231,7 +231,7 @@ def exponential(
         a = expand(numbers, 1) * values
         reach = abs(numbers) * size
         if top(reach) > most:
-            raise ArgumentError(
+            raise OutOfRangeError(
                 f"v is too long for exp on SPD: eigenvalues change by a factor of "
                 f"exp({top(reach):.6g}), beyond the numbers of {w.dtype}"
             )

@@ -25,7 +25,7 @@ from .._numerics.arrays import (
     where,
 )
 from .._support.check import positive_int
-from ..errors import ArgumentError, NotOnManifoldError
+from ..errors import ArgumentError, NotOnManifoldError, OutOfRangeError
 from . import _far_out as far_out
 from .base import Manifold
 
@@ -271,7 +271,7 @@ class Hyperbolic(Manifold):
             lost = lost & ~xp.all(xp.isfinite(y), axis=-1)
         if top(xp.asarray(lost, dtype=y.dtype)) > 0:
             worst = float(xp.max(xp.where(lost, size, xp.zeros_like(size))))
-            raise ArgumentError(
+            raise OutOfRangeError(
                 f"v is too long for exp on {self}: a geodesic of length {worst:.6g} from this x "
                 f"ends beyond the numbers of {y.dtype}"
             )
