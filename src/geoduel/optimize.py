@@ -23,6 +23,7 @@ from .errors import (
     ArgumentError,
     BudgetExhaustedError,
     DivergenceWarning,
+    NotOnManifoldError,
     OracleError,
     OutOfRangeError,
     TiesWarning,
@@ -234,6 +235,7 @@ class _Run:
         self.stop_reason = "iterations"
         self.on_tie = -1 if self.tie_rule == "paper" else 0  # Q is -1 unless f(x) > f(y)
         self.most_ties = math.inf if self.on_tie else TIES_IN_A_ROW
+        self.told = False  # whether a callback or monitor is at work
         self.began = time.perf_counter()
         state = self.method.start(self.manifold, self.x0, self.rng)
         self.state: State = check_state(self.method, state, "start")
@@ -258,8 +260,9 @@ class _Run:
         except KeyboardInterrupt:
             self.stop_reason = "interrupted"
         except BaseException as error:  # whatever it is, what was found is not lost with it
-            lost = isinstance(error, OutOfRangeError) or not self.sound(x, y, self.state.point)
-            if isinstance(error, Exception) and lost:
+            lost = isinstance(error, OutOfRangeError)
+            lost = lost or (isinstance(error, NotOnManifoldError) and not self.told)
+            if isinstance(error, Exception) and (lost or not self.sound(x, y, self.state.point)):
                 self.stop_reason = "diverges"  # what failed there is not to blame
                 self.state = self.sound_state
                 return
@@ -301,7 +304,7 @@ class _Run:
                 self.sound_state = self.state
             if self.iteration % self.stride == 0:
                 self.record()
-            if self.callback is not None and self.callback(self.progress()):
+            if self.callback is not None and self.tell(self.callback, self.progress()):
                 self.stop_reason = "callback"
                 return
             if reason := method.stop_reason(self.state):
@@ -310,6 +313,13 @@ class _Run:
             if self.ties_in_a_row >= self.most_ties:
                 self.stop_reason = "ties"
                 return
+
+    def tell(self, listener: Callable[[Any], Any], what: Any) -> Any:
+        """Call a callback or monitor, whose errors are its own."""
+        self.told = True
+        said = listener(what)
+        self.told = False
+        return said
 
     def count_idle(self) -> None:
         """Count what came without a duel to ask, and end the run after many of them in a row."""
@@ -364,7 +374,7 @@ class _Run:
         if h.iteration and h.iteration[-1] == self.iteration:
             return
         if self.monitor is not None:  # first: where it fails, the lists stay of one length
-            h.monitor.append(self.monitor(copied(self.state.best)))
+            h.monitor.append(self.tell(self.monitor, copied(self.state.best)))
         h.iteration.append(self.iteration)
         h.duels.append(self.duels)
         h.seconds.append(time.perf_counter() - self.began)

@@ -141,9 +141,9 @@ class Hyperbolic(Manifold):
 
     def room(self, x: Array) -> float:
         """Distance to where a fifth of the digits of the dtype are left."""
-        xp = namespace(x)
-        r = float(xp.max(xp.asinh(safe_sqrt(_dot(x, x)))))
-        return max(0.0, -0.8 * math.log(eps(x)) - r) if math.isfinite(r) else 0.0
+        farthest = float(namespace(x).max(x[..., 0]))  # cosh of the distance from the apex
+        room = -0.8 * math.log(eps(x)) - math.acosh(max(1.0, farthest))
+        return room if room > 0 else 0.0  # NaN, too
 
     def log(self, x: Array, y: Array) -> Array:
         times = _times(x, y)

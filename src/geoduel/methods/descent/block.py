@@ -14,11 +14,9 @@ from ...manifolds.base import Manifold
 from ..duels import duels, mirrored_duels
 from ..frame import Frame
 from .base import DescentMethod, capped, converged, recommend
-from .first_step import begin, directions, line_search
+from .first_step import POINT, begin, directions, line_search
 
 __all__ = ["Block", "BlockState"]
-
-OUTSIDE = 3.0  # how far the search may be outside of a domain, in lengths of probes
 
 
 class BlockState(NamedTuple):
@@ -92,6 +90,8 @@ class Block(DescentMethod):
     ) -> Generator[tuple[Array, Array], Any, BlockState]:
         frame, t, d = state.frame, state.length, manifold.dim
         domain, outside = self.domain, state.outside
+        if domain is not None and domain.diameter < POINT:
+            return state._replace(stop="resolution")
 
         e = directions(rng, d, d)
         probe = max(t / math.sqrt(d), self.min_radius)
@@ -113,7 +113,7 @@ class Block(DescentMethod):
                 outside = along[0]
             else:
                 t /= 2
-            outside = capped(outside, OUTSIDE * t / math.sqrt(d))
+            outside = capped(outside, t / d)  # some probes look inside
         elif np.any(outside):  # all probes end at one point of the boundary: look inside again
             t, outside = t / 2, outside / 4
         new = BlockState(frame, recommend(manifold, frame, None, domain), t, outside=outside)

@@ -15,7 +15,7 @@ from ...manifolds.base import Manifold
 from ..duels import duels, mirrored_duels
 from ..frame import Frame, reach
 
-__all__ = ["Begin", "First", "begin", "directions", "first_step", "line_search"]
+__all__ = ["POINT", "Begin", "First", "begin", "directions", "first_step", "line_search"]
 
 POINT = 1e-150  # diameter below which a domain is one point: squares of lengths in it would be 0
 
