@@ -30,6 +30,7 @@ __all__ = [
     "NothingToAskError",
     "OlderStudyWarning",
     "OracleError",
+    "OutOfRangeError",
     "PictureError",
     "RadiusWarning",
     "ReplayError",
@@ -74,6 +75,10 @@ class ArgumentError(GeoduelError, ValueError):
 
 class NotOnManifoldError(ArgumentError):
     """An array is not a point of the manifold, beyond what rounding explains."""
+
+
+class OutOfRangeError(ArgumentError):
+    """A geodesic ends beyond the numbers that the dtype holds."""
 
 
 class NotTangentError(ArgumentError):

@@ -24,6 +24,7 @@ from .errors import (
     BudgetExhaustedError,
     DivergenceWarning,
     OracleError,
+    OutOfRangeError,
     TiesWarning,
 )
 from .manifolds.base import Manifold
@@ -257,7 +258,8 @@ class _Run:
         except KeyboardInterrupt:
             self.stop_reason = "interrupted"
         except BaseException as error:  # whatever it is, what was found is not lost with it
-            if isinstance(error, Exception) and not self.sound(x, y, self.state.point):
+            lost = isinstance(error, OutOfRangeError) or not self.sound(x, y, self.state.point)
+            if isinstance(error, Exception) and lost:
                 self.stop_reason = "diverges"  # what failed there is not to blame
                 self.state = self.sound_state
                 return

@@ -6,6 +6,8 @@ from contextlib import suppress
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import geoduel as gd
 from geoduel._numerics.arrays import expand
@@ -341,3 +343,146 @@ def test_what_is_not_finite_spoils_itself_alone(m):
                     call()
         with pytest.raises(ArgumentError, match="start is not finite"):
             m.check_point(np.full_like(x, bad), "start")
+
+
+# -- torch.func.vmap -----------------------------------------------------------------------------
+
+FLAT = {"inner", "norm", "to_coords", "from_coords", "to_tangent", "riemannian_gradient"}
+
+
+def hidden_batches(m):
+    """Operations that docs/manifolds.md promises under `torch.func.vmap`; None for all."""
+    if isinstance(m, gd.SPD):
+        return FLAT if m.metric == "affine-invariant" else {"to_tangent"}
+    if isinstance(m, gd.Product):
+        return set.intersection(*(hidden_batches(f) or FLAT for f in m.factors))
+    flat = isinstance(m, gd.Grassmann) or (isinstance(m, gd.Stiefel) and m.p > 1)
+    return FLAT | {"to_manifold"} if flat or m == gd.Rotations(4) else None
+
+
+@EVERY
+def test_batches_that_torch_hides_work_where_the_docs_say_so(m):
+    torch, rng = pytest.importorskip("torch"), RNG(0)
+    x = m.random_point(rng, (3,))
+    v = 0.3 * m.unit_tangent(rng, x)
+    given = [x, m.exp(x, v), v, m.unit_tangent(rng, x), rng.standard_normal(x.shape)]
+    given += [rng.standard_normal((3, m.dim)), np.array([0.1, 0.2, 0.3])]
+    wanted = operations(m, *given, rng)
+    names = hidden_batches(m) or set(wanted) - {
+        "unit_tangent",
+        "random_geodesic",
+        "point_defect",
+        "tangent_defect",
+    }
+    for name in names:
+
+        def one(*arrays, name=name):
+            return operations(m, *arrays, rng)[name]()
+
+        found = torch.func.vmap(one)(*map(torch.asarray, given))
+        np.testing.assert_allclose(found.numpy(), wanted[name](), atol=1e-12, err_msg=name)
+
+
+# -- whatever comes in ---------------------------------------------------------------------------
+
+LAYOUTS = ("plain", "read-only", "strided", "reversed", "fortran")
+
+
+def laid_out(a, layout):
+    """The same numbers in another place of memory."""
+    if layout == "strided":
+        a = np.repeat(a, 2, axis=-1)[..., ::2]
+    elif layout == "reversed":
+        a = np.ascontiguousarray(a[..., ::-1])[..., ::-1]
+    elif layout == "fortran":
+        a = np.asfortranarray(a)
+    elif layout == "read-only":
+        a = a.copy()
+        a.flags.writeable = False
+    return a
+
+
+@st.composite
+def inputs(draw):
+    """A manifold, arrays for its operations, and how small or large their lengths are."""
+    m = draw(st.sampled_from(GEOMETRIES))
+    if draw(st.integers(0, 4)) == 0:
+        other = draw(st.sampled_from(GEOMETRIES))
+        m = gd.Product(m, other, weights=(1.0, draw(st.sampled_from([0.5, 3.0]))))
+    dtype = draw(st.sampled_from([np.float64, np.float32]))
+    batch = draw(st.sampled_from([(), (1,), (3,), (2, 1), (0,), (2, 0)]))
+    most = 150 if dtype == np.float64 else 18
+    power = draw(st.one_of(st.integers(-most, most), st.integers(-3, 1)))
+    rng = RNG(draw(st.integers(0, 2**32 - 1)))
+    layout = draw(st.sampled_from(LAYOUTS))
+    x = m.random_point(rng, batch).astype(dtype)
+    v = (10.0**power * m.unit_tangent(rng, x)).astype(dtype)
+    return m, laid_out(x, layout), laid_out(v, layout), power, rng
+
+
+def sound(m, x, v):
+    """exp and log for one input: points on the manifold, or an error of the package."""
+    unit = np.finfo(x.dtype).eps
+    before = x.copy(), v.copy()
+    try:
+        y = m.exp(x, v)
+    except GeoduelError:
+        return
+    finally:
+        np.testing.assert_array_equal(x, before[0])
+        np.testing.assert_array_equal(v, before[1])
+    assert y.dtype == x.dtype
+    assert y.shape == x.shape
+    if not np.all(
+        np.isfinite(y)
+    ):  # beyond the end of a manifold that is not complete, or of floats
+        assert not m.bounded
+        return
+    assert np.max(m.point_defect(y)[1], initial=0.0) < 100 * unit
+    np.testing.assert_array_equal(m.exp(x, 0 * v), x)
+    with suppress(GeoduelError):  # an SPD matrix may be as good as singular
+        for at in (x, y):
+            assert np.all(np.asarray(m.dist(at, at)) == 0)
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@settings(max_examples=250)
+@given(inputs())
+def test_whatever_comes_in_the_end_is_on_the_manifold(data):
+    m, x, v, *_ = data
+    sound(m, x, v)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@settings(max_examples=20_000)
+@given(inputs())
+def test_whatever_comes_in_the_end_is_on_the_manifold_at_length(data):
+    m, x, v, *_ = data
+    sound(m, x, v)
+
+
+@settings(max_examples=150)
+@given(inputs())
+def test_log_undoes_exp_for_short_ways_of_any_size(data):
+    """In rounding units of what the point holds: of 1, or of its entries."""
+    m, x, v, power, _ = data
+    if not -150 <= power <= -1 or not x.size:
+        return
+    unit = np.finfo(x.dtype).eps
+    y = m.exp(x, v)
+    size = max(1.0, float(np.max(abs(x))))
+    worst = m.norm(x, m.to_tangent(x, unit * size * np.ones_like(x))) + unit
+    off = m.norm(x, m.log(x, y) - v)
+    assert np.all(off <= 1000 * np.asarray(worst) * size)
+    assert np.all(abs(m.dist(x, y) - m.norm(x, v)) <= 1000 * np.asarray(worst) * size)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_matrices_beyond_what_floats_hold_are_refused(dtype):
+    spd, x = gd.SPD(2), np.eye(2, dtype=dtype)
+    for length in (800.0, -800.0):
+        v = np.diag(np.array([length, 0.0], dtype))
+        for at, u in ((x, v), (np.stack([x, x]), np.stack([0 * v, v]))):
+            with pytest.raises(ArgumentError, match=r"^v is too long for exp on SPD"):
+                spd.exp(at, u)

@@ -25,6 +25,7 @@ __all__ = [
     "dot",
     "eps",
     "expand",
+    "fails",
     "fast_short_dot",
     "host",
     "namespace",
@@ -224,6 +225,14 @@ def surely(condition: Any) -> bool:
         isinstance(condition, np.ndarray | np.bool)
         and np.count_nonzero(condition) == condition.size
     )
+
+
+def fails(condition: Array) -> bool:
+    """Whether a condition fails for some entry; under ``torch.func.vmap``, which hides it, no."""
+    try:
+        return not bool(namespace(condition).all(condition))
+    except RuntimeError:
+        return False
 
 
 def top(a: Array) -> float:

@@ -14,7 +14,18 @@ from typing import Any
 
 import numpy as np
 
-from .._numerics.arrays import Array, device, dot, eps, expand, namespace, normal, safe_sqrt, top
+from .._numerics.arrays import (
+    Array,
+    device,
+    dot,
+    eps,
+    expand,
+    fails,
+    namespace,
+    normal,
+    safe_sqrt,
+    top,
+)
 from .._numerics.exponential import expm1
 from .._numerics.linalg import eigh, fast_matmul, identity, svd
 from ..errors import ArgumentError, NotOnManifoldError
@@ -188,10 +199,10 @@ def polar(a: Array, owner: object) -> Array:
         If the columns are dependent, so that it is not unique, or not finite.
     """
     xp = namespace(a)
-    if not bool(xp.all(xp.isfinite(a))):
+    if fails(xp.isfinite(a)):
         raise NotOnManifoldError(f"to_manifold on {owner}: not finite")
     u, s, vt = xp.linalg.svd(a, full_matrices=False)
-    if not bool(xp.all(s[..., -1] > a.shape[-2] * eps(a) * s[..., 0])):
+    if fails(s[..., -1] > a.shape[-2] * eps(a) * s[..., 0]):
         raise NotOnManifoldError(
             f"to_manifold on {owner}: the columns are linearly dependent, smallest singular value "
             f"{float(xp.min(s)):.3g}, expected > 0"

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .._numerics.arrays import Array, expand, namespace, normal
+from .._numerics.arrays import Array, dot, expand, namespace, normal
 from .._support.check import positive_shape
 from .base import Manifold
 
@@ -65,7 +65,7 @@ class Euclidean(Manifold):
         return math.sqrt(self.dim)
 
     def inner(self, x: Array, u: Array, v: Array) -> Array:
-        return namespace(u).vecdot(self._flat(u), self._flat(v))
+        return dot(self._flat(u), self._flat(v))
 
     def dist(self, x: Array, y: Array) -> Array:
         return self.norm(x, y - x)

@@ -15,11 +15,14 @@ from .._numerics.arrays import (
     at_zero,
     cos_sinc,
     device,
+    dot,
     eps,
     expand,
+    fails,
     namespace,
     normal,
     safe_sqrt,
+    signs,
     where,
 )
 from .._numerics.exponential import expm1
@@ -108,7 +111,7 @@ class Rotations(Manifold):
         # rises as the other falls. Arccosines of eigenvalues would lose half the digits.
         sin, cos = svdvals(y - x), xp.flip(svdvals(y + x), axis=-1)
         theta = 2 * xp.atan2(sin, cos)
-        return safe_sqrt(0.5 * xp.vecdot(theta, theta))
+        return safe_sqrt(0.5 * dot(theta, theta))
 
     def geodesic(self, x: Array, v: Array) -> Callable[[float | Array], Array]:
         omega, fresh = self._omega(x, v), renew(x)  # one Newton-Schulz step ends rounding drift
@@ -162,12 +165,12 @@ class Rotations(Manifold):
             Where it is not unique, such as for a reflection or a matrix of rank below n - 1.
         """
         xp = namespace(a)
-        if not bool(xp.all(xp.isfinite(a))):
+        if fails(xp.isfinite(a)):
             raise NotOnManifoldError(f"to_manifold on {self}: not finite")
         u, s, vt = xp.linalg.svd(a, full_matrices=False)
-        sign = xp.sign(xp.linalg.det(u @ vt))  # ±1; -1 turns the direction that matters least
+        sign = signs(xp.linalg.det(u @ vt))  # ±1; -1 turns the direction that matters least
         gap = s[..., -2] + sign * s[..., -1]
-        if not bool(xp.all(gap > self.n * eps(a) * s[..., 0])):
+        if fails(gap > self.n * eps(a) * s[..., 0]):
             raise NotOnManifoldError(
                 f"to_manifold on {self}: no unique nearest rotation; the two smallest singular "
                 f"values, signed by the determinant, sum to {float(xp.min(gap)):.3g}, expected > 0"

@@ -15,6 +15,7 @@ from .._numerics.arrays import (
     cos_sinc,
     dot,
     expand,
+    fails,
     namespace,
     normal,
     safe_sqrt,
@@ -187,11 +188,11 @@ class Simplex(Manifold):
         """
         xp = namespace(a)
         y = xp.where(a < _FLOOR, _FLOOR, a)
-        top = xp.max(a, axis=-1)
-        if not bool(xp.all(top > 0) & xp.all(xp.isfinite(a))):
+        largest = xp.max(a, axis=-1)
+        if fails(largest > 0) or fails(xp.isfinite(a)):
             raise NotOnManifoldError(
                 f"to_manifold on {self}: expected finite entries, at least one positive; "
-                f"the largest is {float(xp.min(top)):.3g}"
+                f"the largest is {float(xp.min(largest)):.3g}"
             )
         return y / xp.sum(y, axis=-1)[..., None]
 

@@ -15,6 +15,7 @@ from .._numerics.arrays import (
     cos_sinc,
     dot,
     expand,
+    fails,
     namespace,
     normal,
     safe_sqrt,
@@ -94,7 +95,7 @@ class Sphere(Manifold):
     # -- metric ----------------------------------------------------------------------------------
 
     def inner(self, x: Array, u: Array, v: Array) -> Array:
-        return namespace(u, v).vecdot(self._flat(u), self._flat(v))
+        return self._dot(u, v)
 
     def dist(self, x: Array, y: Array) -> Array:
         if (angle := fast_angle(self._dot(x, y))) is not None:
@@ -196,7 +197,7 @@ class Sphere(Manifold):
         flat = self._flat(x)
         sign, last = self._reflection(flat)
         head = flat[..., :-1]
-        along = expand(xp.vecdot(head, c), 1)
+        along = expand(dot(head, c), 1)
         front = c - along / expand(last, 1) * head
         v = xp.concat([front, xp.broadcast_to(-sign * along, (*front.shape[:-1], 1))], axis=-1)
         return xp.reshape(v, (*v.shape[:-1], *self.shape))
@@ -221,10 +222,11 @@ class Sphere(Manifold):
         xp = namespace(a)
         # Dividing by the largest entry first keeps the squares from under- and overflowing.
         flat = self._flat(a)
-        top = xp.max(xp.abs(flat), axis=-1)
-        if not bool(xp.all((top > 0) & xp.isfinite(top))):
+        size = xp.max(xp.abs(flat), axis=-1)
+        if fails((size > 0) & xp.isfinite(size)):
             raise NotOnManifoldError(f"to_manifold on {self}: zero or not finite, so no direction")
-        return self._divide(self._divide(a, top), self._length(self._divide(a, top)))
+        a = self._divide(a, size)
+        return self._divide(a, self._length(a))
 
     def origin(self) -> Array:
         """The first unit vector."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .._numerics.arrays import Array, dot, eps, expand, namespace, normal, safe_sqrt
+from .._numerics.arrays import Array, dot, eps, expand, fails, namespace, normal, safe_sqrt
 from .._support.check import positive_int
 from ..errors import NotOnManifoldError
 from .base import Manifold
@@ -107,7 +107,7 @@ class Torus(Manifold):
     def to_manifold(self, a: Array) -> Array:
         """Wrap the angles to (-π, π]."""
         xp = namespace(a)
-        if not bool(xp.all(xp.isfinite(a))):
+        if fails(xp.isfinite(a)):
             raise NotOnManifoldError(f"to_manifold on {self}: the array is not finite")
         return _wrap(a)
 
@@ -124,7 +124,8 @@ class Torus(Manifold):
 
     def point_defect(self, x: Array) -> tuple[str, Array]:
         xp = namespace(x)
-        return "the excess of its largest angle over π", xp.max(xp.abs(x), axis=-1) - math.pi
+        excess = xp.max(xp.abs(x), axis=-1) - math.pi
+        return "the excess of its largest angle over π", 0.5 * (excess + abs(excess))
 
     def __repr__(self) -> str:
         return f"Torus({self.n})"
