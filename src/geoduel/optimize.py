@@ -21,7 +21,7 @@ from .domains.feasibility import feasible_first
 from .errors import ArgumentError, BudgetExhaustedError, OracleError, TiesWarning
 from .manifolds.base import Manifold
 from .methods import Method, State
-from .methods.base import check_state, questions
+from .methods.base import DuelMethod, check_state, questions
 from .methods.named import named, start_point
 from .oracles.base import Oracle, answers_of
 from .result import History, Result
@@ -30,6 +30,7 @@ __all__ = ["Callback", "Progress", "minimize"]
 
 
 TIES_WORTH_A_WARNING = 0.05
+TIES_OF_OWN_PROBES = 0.25  # the same for methods that choose how far apart they ask
 TIES_IN_A_ROW = 200
 
 
@@ -135,7 +136,8 @@ def minimize(
     Warns
     -----
     TiesWarning
-        If more than 5 % of the duels were ties, unless the method stopped because of them.
+        If more than 5 % of the duels were ties (25 % where the method chooses its own probes),
+        unless the method stopped because of them.
 
     Examples
     --------
@@ -169,10 +171,14 @@ def minimize(
         run.loop()
     result = run.result()
     asked = result.duels * run.problems
-    if result.ties > TIES_WORTH_A_WARNING * asked and result.stop_reason != "resolution":
+    chooses = isinstance(chosen, DuelMethod)
+    share = TIES_OF_OWN_PROBES if chooses else TIES_WORTH_A_WARNING
+    if result.ties > share * asked and result.stop_reason != "resolution":
+        setting = "min_radius" if chooses else "radius"
         warnings.warn(
-            f"{result.ties} of {asked} duels were ties, which tell nothing: the radius may be "
-            "below what the objective resolves (try a larger radius=), or the run has converged",
+            f"{result.ties} of {asked} duels were ties, which tell nothing: the points may be "
+            f"closer than the objective resolves (try a larger {setting}=), or the run has "
+            "converged",
             TiesWarning,
             stacklevel=2,
         )

@@ -53,7 +53,7 @@ def converged(
     manifold: Manifold, state: Any, x_tol: float | None, ties: float, probe: float
 ) -> str | None:
     """Why to stop: the wanted accuracy, or duels that tie at probes of the dtype's resolution."""
-    if x_tol is not None and state.uncertainty <= x_tol:
+    if x_tol is not None and state.uncertainty is not None and state.uncertainty <= x_tol:
         return "x_tol"
     if ties >= 0.5 and probe < default_radius(manifold, state.point):
         return "resolution"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Generator
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from ...manifolds.base import Manifold
 from ..duels import duels, mirrored_duels
 from ..frame import Frame
 from .base import DescentMethod, converged, recommend
-from .first_step import begin, directions, line_search
+from .first_step import begin, directions, line_search, mirrored_or_off
 
 __all__ = ["Block", "BlockState"]
 
@@ -51,6 +51,7 @@ class Block(DescentMethod):
             h = -Σ s_i e_i/√d,   s_i = Q(Exp_x(ν e_i), Exp_x(-ν e_i))
             t doubled, halved, then refined by √2 while duels along Exp_x(t h) say so
             x = Exp_x(t h) if it wins against x, else t = t/2
+        a start about which f is even is left: see `geoduel.methods.descent.first_step`
 
     About d + 5 duels a block. Close to the best possible where f is the same in all directions
     (condition 1); hopeless where it is not: there take `DuelNewton`. It believes every answer.
@@ -75,6 +76,8 @@ class Block(DescentMethod):
     True
     """
 
+    version: ClassVar[int] = 2
+
     def start(self, manifold: Manifold, x0: Array, rng: np.random.Generator) -> BlockState:
         first = begin(manifold, x0, self.initial_step, frame=False)
         return BlockState(first.frame, x0, first.length)
@@ -86,8 +89,15 @@ class Block(DescentMethod):
 
         e = directions(rng, d, d)
         probe = max(t / math.sqrt(d), self.min_radius)
-        s = yield from mirrored_duels(manifold, frame, probe * e)
-        if s.any():
+        off = None
+        if frame.moves:
+            s = yield from mirrored_duels(manifold, frame, probe * e)
+        else:
+            s, off = yield from mirrored_or_off(manifold, frame, probe * e, t)
+        if off is not None:
+            frame, _ = frame.move(manifold, off)
+            frame, _, _ = frame.enter(manifold, self.domain)
+        elif s.any():
             h = -(s @ e) / np.linalg.norm(s)
             t = yield from line_search(manifold, frame, h, t, self.domain, refine=True)
             answer = yield from duels(manifold, frame, t * h[None], 0 * h[None], self.domain)

@@ -191,7 +191,7 @@ class DuelCSA(DescentMethod):
     True
     """
 
-    version: ClassVar[int] = 4
+    version: ClassVar[int] = 5
 
     def start(self, manifold: Manifold, x0: Array, rng: np.random.Generator) -> Begin:
         return begin(manifold, x0, self.initial_step, frame=manifold.dim <= FULL)

@@ -11,9 +11,11 @@ import numpy as np
 
 from ..._numerics.arrays import Array
 from ...manifolds.base import Manifold
+from ..base import default_radius
 from ..duels import mirrored_duels, projected_duels
 from ..frame import Frame, at_least, reach
 from .base import DescentMethod, converged, recommend
+from .doubt import Anchor, Claim, beats, look_around
 from .face import NO_EXITS, Exits, Face, face_at
 from .first_step import Begin, First, begin, directions, first_step
 from .fit import fit
@@ -29,13 +31,16 @@ GAIN = 1.2  # growth of log δ, per unit of contradiction, at most; see `_gain`
 CLIP = 0.3  # eigenvalues of H are kept in [CLIP, 1/CLIP]
 SHORT = 0.01  # length of the probes that look for the boundary, in those of duels
 LAPSE = 0.05  # least probability of an answer that has nothing to do with the model
+NOISY = 0.02  # flip rate above which single duels are not believed
+TIED = 60  # blocks of ties, more than of others, after which to end
+AGAIN = 1e4  # length of the probes that doubt an end, in those of the end
 
 
 class NewtonState(NamedTuple):
     """State of DuelNewton after a block; coordinates are those of the transported frame."""
 
     frame: Frame
-    best: Array
+    recommended: Array  # of the present descent
     scale: float  # δ, length of a probe in whitened coordinates
     metric: np.ndarray  # A, whitened coordinates to coordinates: AᵀHA ≈ I
     path: np.ndarray  # the last displacement in δ, whitened; with noise a sum of them that fades
@@ -45,8 +50,12 @@ class NewtonState(NamedTuple):
     answering: Noise
     longest: float  # cap of a widened probe, a geodesic length
     to_mean: np.ndarray  # from the present point to the mean of the recent ones
+    anchor: Anchor
     held: bool = False  # whether the domain keeps the steps back
     exits: Exits = NO_EXITS  # what is known of steps back inside
+    tied: float = 0.0  # blocks of ties, less half of the others
+    patience: float = 1.0  # power of the factor by which probes shrink; halved by a false end
+    claim: Claim | None = None  # where a doubted run has ended
     stop: str | None = None
 
     @property
@@ -55,15 +64,31 @@ class NewtonState(NamedTuple):
         return self.frame.point
 
     @property
+    def best(self) -> Array:
+        """The point to return; that of a doubted end, as long as it has not been beaten."""
+        return self.recommended if self.claim is None else self.claim.point
+
+    @property
     def noise(self) -> float:
         """Estimated flip rate."""
         return self.answering.flip_rate
 
     @property
-    def uncertainty(self) -> float:
-        """Estimated distance to the optimum: δ√d in every whitened direction, mapped back."""
-        length = self.scale * float(np.linalg.norm(self.metric))
-        return self.answering.uncertainty(length, self.longest)
+    def size(self) -> float:
+        """Length of the probes: δ√d in every whitened direction, mapped back."""
+        return self.scale * float(np.linalg.norm(self.metric))
+
+    @property
+    def uncertainty(self) -> float | None:
+        """Estimated distance to the optimum, the length of the probes; None after a false end."""
+        if self.claim is not None:
+            return self.claim.uncertainty
+        return self.reached if self.patience == 1 else None
+
+    @property
+    def reached(self) -> float:
+        """The distance that the probes tell, wherever the minimum is."""
+        return self.answering.uncertainty(self.size, self.longest)
 
 
 class Place(NamedTuple):
@@ -204,7 +229,9 @@ class DuelNewton(DescentMethod):
                           - Σ_k |g_k - g - Hz_k|²_k/2 - |H - I|²/(2τ²) - |g|²/(2ρ²)
             of duels too old for Σ_i remember (z_k, g_k = g + Hz_k)
             p = -|H|⁻¹ g;   x = Exp_x(A p), frame transported;   A = A |H|^(-1/2)
-            κ = cos(-Σ s_i e_i, p of last time);   δ = δ · shrink · exp(gain κ)
+            κ = cos(-Σ s_i e_i, p of last time);   δ = δ · shrink^(1 - 2 ties) · exp(gain κ)
+            where δ has grown by a factor: back to the point where it was shortest, if that wins
+        where that has ended: once more from longer probes; the end is believed if it still wins
 
     κ is zero on average as long as the model is right, for new signs then have nothing to do with
     the last displacement. It drives the probe length and the freedom τ of H, so that no step needs
@@ -216,6 +243,11 @@ class DuelNewton(DescentMethod):
     one observation with a precision. No H explains them along a curved valley: then they fade.
     The prior of g, of a width ρ of about δ, only holds back where answers are wrong: few of them
     then make long steps in poor directions. Without noise ρ is infinite.
+
+    Growth of δ has to be earned by a duel, since it would feed itself where f is steeper on one
+    side (`geoduel.methods.descent.doubt`). Ends are doubted: at a kink κ is zero, too, and δ
+    shrinks before the valley is left. A second descent that finds a better point shows that, and
+    the third one shrinks half as fast.
 
     In a domain both points of a duel are projected, and the projections are remembered. Once a step
     has been projected, too, the optimum may lie on the boundary. Directions, fit and step then keep
@@ -246,7 +278,9 @@ class DuelNewton(DescentMethod):
     Notes
     -----
     Stops with "resolution" once most duels tie at probes as short as
-    `geoduel.methods.base.default_radius`, the dtype's limit.
+    `geoduel.methods.base.default_radius`, the dtype's limit, and with "ties" once probes that have
+    grown still tie. In both cases points at several distances and a second descent have found
+    nothing better. After an end that was refuted the uncertainty is None: not known.
 
     References
     ----------
@@ -265,7 +299,7 @@ class DuelNewton(DescentMethod):
     True
     """
 
-    version: ClassVar[int] = 5
+    version: ClassVar[int] = 6
 
     def start(self, manifold: Manifold, x0: Array, rng: np.random.Generator) -> Begin:
         return begin(manifold, x0, self.initial_step)
@@ -276,24 +310,46 @@ class DuelNewton(DescentMethod):
         if isinstance(state, Begin):
             first = yield from first_step(manifold, state, rng, self.domain)
             return first if isinstance(first, Begin) else self._first_state(manifold, first)
-        return (yield from self._block(manifold, state, rng))
+        state = yield from self._block(manifold, state, rng)
+        state = yield from self._earned(manifold, state)
+        if state.stop == "x_tol":
+            return state
+        if state.claim is not None:
+            return (yield from self._contested(manifold, state))
+        return state if state.stop is None else (yield from self._doubted(manifold, state, rng))
 
     def _first_state(self, manifold: Manifold, first: First) -> NewtonState:
         d = manifold.dim
         delta = 1.25 * first.length / math.sqrt(d)
         about, blurs = np.zeros(d, dtype=int), np.full(d, BLUR * delta)
+        window = Window(first.directions, -first.step[None], about, first.answers, blurs)
+        state = self._begun(manifold, first.frame, delta, np.eye(d))
+        longest = min(2 * first.length, 4 * self._farthest(manifold))
+        return state._replace(path=first.step / delta, window=window, longest=longest)
+
+    def _begun(
+        self,
+        manifold: Manifold,
+        frame: Frame,
+        scale: float,
+        metric: np.ndarray,
+        before: NewtonState | None = None,
+    ) -> NewtonState:
+        """A state that remembers no duels; of the one before it keeps the noise."""
+        d = manifold.dim
         return NewtonState(
-            frame=first.frame,
-            best=recommend(manifold, first.frame, None, self.domain),
-            scale=delta,
-            metric=np.eye(d),
-            path=first.step / delta,
+            frame=frame,
+            recommended=recommend(manifold, frame, None, self.domain),
+            scale=scale,
+            metric=metric,
+            path=np.zeros(d),
             contradiction=0.0,
-            window=Window(first.directions, -first.step[None], about, first.answers, blurs),
+            window=Window.empty(d),
             memory=Memory.empty(d),
-            answering=Noise(),
-            longest=2 * first.length,
+            answering=Noise() if before is None else before.answering,
+            longest=math.inf if before is None else before.longest,
             to_mean=np.zeros(d),
+            anchor=Anchor(frame.point, scale * float(np.linalg.norm(metric))),
         )
 
     def _block(
@@ -306,16 +362,98 @@ class DuelNewton(DescentMethod):
         move = self._move(manifold, state, place, duels, model)
         return self._adapted(manifold, state, place, probes, duels, model, move)
 
+    def _earned(
+        self, manifold: Manifold, state: NewtonState
+    ) -> Generator[tuple[Array, Array], Any, NewtonState]:
+        """Growth of the probes has to be earned, or it is back to the anchor."""
+        anchor = state.anchor.follow(state.point, state.size)
+        if state.noise > NOISY or not anchor.doubts(state.size, manifold.dim, GAIN):
+            return state._replace(anchor=anchor)
+        if (yield from beats(state.point, anchor.point, state.noise)) >= 0:
+            return state._replace(anchor=Anchor(state.point, state.size))
+        home = state.frame.coordinates(manifold, anchor.point)
+        p = whitened(state.metric, home)
+        same = Stretch.identity(manifold.dim)
+        frame, _ = state.frame.move(manifold, home)
+        return state._replace(
+            frame=frame,
+            recommended=recommend(manifold, frame, None, self.domain),
+            scale=state.scale * anchor.length / state.size,
+            path=state.path + p / state.scale,
+            contradiction=0.0,
+            window=state.window.moved(p, same),
+            memory=state.memory.moved(p, same),
+            anchor=anchor,
+        )
+
+    def _doubted(
+        self, manifold: Manifold, state: NewtonState, rng: np.random.Generator
+    ) -> Generator[tuple[Array, Array], Any, NewtonState]:
+        """An end becomes a claim, for a second descent to beat.
+
+        Points at distances from the longest probes to the shortest are compared with it. If one is
+        better, the second descent begins there. Else it begins at the end, with the same metric
+        and probes ten thousand times as long as the last, or the longest where ties ended the first.
+        """
+        shortest = default_radius(manifold, state.point)
+        better = yield from look_around(
+            manifold, state.frame, shortest, state.longest, rng, self.domain, state.noise
+        )
+        if better is not None:
+            frame, _ = state.frame.move(manifold, better)
+            frame, _, _ = frame.enter(manifold, self.domain)
+            return self._afresh(manifold, state, frame, state.patience)
+        length = AGAIN * state.size if state.stop == "resolution" else math.inf
+        if self.domain is not None:  # which may contain points that are outside by rounding
+            length = max(length, 1e3 * shortest)
+        longer = max(1.0, min(length, state.longest) / state.size)
+        again = self._begun(manifold, state.frame, longer * state.scale, state.metric, state)
+        claim = Claim.of(state.best, longer * state.size, state.reached)
+        return again._replace(claim=claim, patience=state.patience, held=state.held)
+
+    def _contested(
+        self, manifold: Manifold, state: NewtonState
+    ) -> Generator[tuple[Array, Array], Any, NewtonState]:
+        """From time to time a duel with the claim; if that loses, it was no minimum.
+
+        Then the probes had shrunk too soon. So they begin again with the first length, and shrink
+        half as fast. A claim that still stands when the second descent ends is believed.
+        """
+        claim = state.claim
+        assert claim is not None
+        if state.stop is None and not claim.due(state.size):
+            return state
+        ahead = yield from beats(state.recommended, claim.point, state.noise)
+        if claim.uncertainty is None:
+            if ahead > 0:
+                return state._replace(claim=None)
+            if state.stop is not None:
+                frame = Frame(claim.point, np.eye(manifold.dim))
+                return self._afresh(manifold, state, frame, state.patience / 2)
+        elif ahead > 0 and manifold.dist(state.point, claim.point) > claim.least:
+            return self._afresh(manifold, state, state.frame, state.patience / 2)
+        return state._replace(claim=claim.asked(state.size))
+
+    def _afresh(
+        self, manifold: Manifold, state: NewtonState, frame: Frame, patience: float
+    ) -> NewtonState:
+        """With probes of the first length and no metric, from a point that has to be beaten."""
+        d, length = manifold.dim, 0.6 * state.longest
+        again = self._begun(manifold, frame, length / math.sqrt(d), np.eye(d), state)
+        return again._replace(claim=Claim.of(frame.point, length, None), patience=patience)
+
     def _place(self, manifold: Manifold, state: NewtonState, rng: np.random.Generator) -> Place:
         d, A = manifold.dim, state.metric
-        farthest = reach(manifold) / 4  # on a sphere of radius 1, duels of points at a right angle
         face = Face.none(d)
-        if self.domain is not None:
-            farthest = min(farthest, self.domain.diameter / 4)
-            if state.held:
-                short = SHORT * state.scale * directions(rng, d, d) @ A.T
-                face = face_at(manifold, state.frame, self.domain, short)
-        return Place(farthest, face, face.along(A))
+        if self.domain is not None and state.held:
+            short = SHORT * state.scale * directions(rng, d, d) @ A.T
+            face = face_at(manifold, state.frame, self.domain, short)
+        return Place(self._farthest(manifold), face, face.along(A))
+
+    def _farthest(self, manifold: Manifold) -> float:
+        """Length of the longest probes."""
+        farthest = reach(manifold) / 4  # on a sphere of radius 1, duels of points at a right angle
+        return farthest if self.domain is None else min(farthest, self.domain.diameter / 4)
 
     def _probes(
         self, manifold: Manifold, state: NewtonState, place: Place, rng: np.random.Generator
@@ -438,8 +576,13 @@ class DuelNewton(DescentMethod):
         A = L.inverse(state.metric)
 
         # Signs that follow the last displacement contradict the model: longer probes, freer fits.
+        # Ties say that probes are too short: with half of them, the length stays.
         cosine = _cosine(-duels.signs @ probes.e, state.path)
-        delta = state.scale * (_shrink(d) ** noise.learned * math.exp(_gain(n, noise) * cosine))
+        ties = float(np.mean(duels.signs == 0)) if n else 1.0
+        learned = noise.learned * state.patience
+        if n and (ties <= 0.5 or state.size < state.longest):
+            learned *= 1 - 2 * ties
+        delta = state.scale * (_shrink(d) ** learned * math.exp(_gain(n, noise) * cosine))
         delta = min(delta, place.farthest * math.sqrt(d) / float(np.linalg.norm(A)))
 
         noise = noise.rescaled(delta / state.scale)
@@ -447,7 +590,7 @@ class DuelNewton(DescentMethod):
         to_mean = (1 - forget) * (state.to_mean - move.step)
         new = NewtonState(
             frame=move.frame,
-            best=recommend(manifold, move.frame, to_mean, self.domain),
+            recommended=recommend(manifold, move.frame, to_mean, self.domain),
             scale=delta,
             metric=A,
             path=L(p / state.scale + (1 - forget) * state.path),
@@ -457,12 +600,18 @@ class DuelNewton(DescentMethod):
             answering=noise,
             longest=state.longest,
             to_mean=to_mean,
+            anchor=state.anchor,
             held=move.held,
             exits=duels.exits,
+            tied=state.tied + 1 if n and ties >= 0.4 else max(0.0, state.tied - 0.5),
+            patience=state.patience,
+            claim=state.claim,
         )
-        ties = float(np.mean(duels.signs == 0)) if n else 1.0
         longest = float(abs(probes.steps).max()) if n else delta * float(abs(A).max())
-        return new._replace(stop=converged(manifold, new, self.x_tol, ties, longest))
+        stop = converged(manifold, new, self.x_tol, ties, longest)
+        if stop == "resolution" and n and new.tied * n < 4:
+            stop = None
+        return new._replace(stop="ties" if stop is None and new.tied >= TIED else stop)
 
 
 def _cosine(a: np.ndarray, b: np.ndarray) -> float:
