@@ -393,7 +393,7 @@ class DuelNewton(DescentMethod):
 
         Points at distances from the longest probes to the shortest are compared with it. If one is
         better, the second descent begins there. Else it begins at the end, with the same metric
-        and probes ten thousand times as long as the last, or the longest where ties ended the first.
+        and probes ten thousand times as long as the last, or the longest after ties.
         """
         shortest = default_radius(manifold, state.point)
         better = yield from look_around(
@@ -579,10 +579,10 @@ class DuelNewton(DescentMethod):
         # Ties say that probes are too short: with half of them, the length stays.
         cosine = _cosine(-duels.signs @ probes.e, state.path)
         ties = float(np.mean(duels.signs == 0)) if n else 1.0
-        learned = noise.learned * state.patience
+        learned, rate = noise.learned * state.patience, noise.capacity * state.patience
         if n and (ties <= 0.5 or state.size < state.longest):
             learned *= 1 - 2 * ties
-        delta = state.scale * (_shrink(d) ** learned * math.exp(_gain(n, noise) * cosine))
+        delta = state.scale * (_shrink(d) ** learned * math.exp(_gain(n, rate) * cosine))
         delta = min(delta, place.farthest * math.sqrt(d) / float(np.linalg.norm(A)))
 
         noise = noise.rescaled(delta / state.scale)
@@ -634,14 +634,14 @@ def _shrink(d: int) -> float:
     return min(0.8, max(0.7, 0.7 * (d / 40) ** 0.12))
 
 
-def _gain(d: int, noise: Noise) -> float:
-    """Growth of log δ per unit of contradiction.
+def _gain(d: int, rate: float) -> float:
+    """Growth of log δ per unit of contradiction, where δ shrinks at a rate from 0 to 1.
 
-    Where the model is right, log δ drifts down by C log(1/shrink) a block and is spread by gain²/d,
-    the variance of the cosine. A ratio of the two well above 1/2 keeps the tail of δ thin; it
-    matters for d <= 3, and for noisy answers up to d = 10.
+    Where the model is right, log δ drifts down by rate log(1/shrink) a block and is spread by
+    gain²/d, the variance of the cosine. A ratio of the two well above 1/2 keeps the tail of δ thin.
+    It matters for d <= 3, and for noisy answers or patience up to d = 10 and beyond.
     """
-    return min(GAIN, math.sqrt(0.7 * noise.capacity * d))
+    return min(GAIN, math.sqrt(0.7 * rate * d))
 
 
 def _recent(d: int) -> int:
