@@ -180,7 +180,7 @@ def test_a_refuted_end_leaves_the_uncertainty_open():
         gd.from_objective(f), gd.Euclidean(5), x0, budget=1500, rng=1,
         callback=lambda p: said.append(p.state) and None,
     )  # fmt: skip
-    refuted = [state.uncertainty for state in said[1:] if state.patience < 1]
+    refuted = [state.uncertainty for state in said[1:] if state.refuted]
     assert refuted
     assert refuted[0] is None
 

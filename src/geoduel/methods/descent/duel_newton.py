@@ -32,6 +32,9 @@ CLIP = 0.3  # eigenvalues of H are kept in [CLIP, 1/CLIP]
 SHORT = 0.01  # length of the probes that look for the boundary, in those of duels
 LAPSE = 0.05  # least probability of an answer that has nothing to do with the model
 NOISY = 0.02  # flip rate above which single duels are not believed
+LOST = 0.7  # factor on the patience where growth of the probes was not earned
+LEAST = 0.2  # patience that is never lost
+TRUST = (0.2, 0.4)  # misfit of old gradients from which the window is shorter, and shortest
 TIED = 60  # blocks of ties, more than of others, after which to end
 AGAIN = 1e4  # length of the probes that doubt an end, in those of the end
 
@@ -54,8 +57,9 @@ class NewtonState(NamedTuple):
     held: bool = False  # whether the domain keeps the steps back
     exits: Exits = NO_EXITS  # what is known of steps back inside
     tied: float = 0.0  # blocks of ties, less half of the others
-    patience: float = 1.0  # power of the factor by which probes shrink; halved by a false end
+    patience: float = 1.0  # power of the factor by which probes shrink
     claim: Claim | None = None  # where a doubted run has ended
+    refuted: bool = False  # whether such an end was no minimum
     stop: str | None = None
 
     @property
@@ -83,7 +87,7 @@ class NewtonState(NamedTuple):
         """Estimated distance to the optimum, the length of the probes; None after a false end."""
         if self.claim is not None:
             return self.claim.uncertainty
-        return self.reached if self.patience == 1 else None
+        return None if self.refuted else self.reached
 
     @property
     def reached(self) -> float:
@@ -335,9 +339,9 @@ class DuelNewton(DescentMethod):
         metric: np.ndarray,
         before: NewtonState | None = None,
     ) -> NewtonState:
-        """A state that remembers no duels; of the one before it keeps the noise."""
+        """A state that remembers no duels; of the one before it keeps what is known of answers."""
         d = manifold.dim
-        return NewtonState(
+        new = NewtonState(
             frame=frame,
             recommended=recommend(manifold, frame, None, self.domain),
             scale=scale,
@@ -346,11 +350,15 @@ class DuelNewton(DescentMethod):
             contradiction=0.0,
             window=Window.empty(d),
             memory=Memory.empty(d),
-            answering=Noise() if before is None else before.answering,
-            longest=math.inf if before is None else before.longest,
+            answering=Noise(),
+            longest=math.inf,
             to_mean=np.zeros(d),
             anchor=Anchor(frame.point, scale * float(np.linalg.norm(metric))),
         )
+        if before is None:
+            return new
+        kept = ("answering", "longest", "patience", "refuted")
+        return new._replace(**{name: getattr(before, name) for name in kept})
 
     def _block(
         self, manifold: Manifold, state: NewtonState, rng: np.random.Generator
@@ -365,7 +373,7 @@ class DuelNewton(DescentMethod):
     def _earned(
         self, manifold: Manifold, state: NewtonState
     ) -> Generator[tuple[Array, Array], Any, NewtonState]:
-        """Growth of the probes has to be earned, or it is back to the anchor."""
+        """Growth of the probes has to be earned, or it is back to the anchor, and shrink slower."""
         anchor = state.anchor.follow(state.point, state.size)
         if state.noise > NOISY or not anchor.doubts(state.size, manifold.dim, GAIN):
             return state._replace(anchor=anchor)
@@ -379,6 +387,7 @@ class DuelNewton(DescentMethod):
             frame=frame,
             recommended=recommend(manifold, frame, None, self.domain),
             scale=state.scale * anchor.length / state.size,
+            patience=max(LEAST, LOST * state.patience),
             path=state.path + p / state.scale,
             contradiction=0.0,
             window=state.window.moved(p, same),
@@ -402,14 +411,14 @@ class DuelNewton(DescentMethod):
         if better is not None:
             frame, _ = state.frame.move(manifold, better)
             frame, _, _ = frame.enter(manifold, self.domain)
-            return self._afresh(manifold, state, frame, state.patience)
+            return self._afresh(manifold, state, frame)
         length = AGAIN * state.size if state.stop == "resolution" else math.inf
         if self.domain is not None:  # which may contain points that are outside by rounding
             length = max(length, 1e3 * shortest)
         longer = max(1.0, min(length, state.longest) / state.size)
         again = self._begun(manifold, state.frame, longer * state.scale, state.metric, state)
         claim = Claim.of(state.best, longer * state.size, state.reached)
-        return again._replace(claim=claim, patience=state.patience, held=state.held)
+        return again._replace(claim=claim, held=state.held)
 
     def _contested(
         self, manifold: Manifold, state: NewtonState
@@ -429,18 +438,22 @@ class DuelNewton(DescentMethod):
                 return state._replace(claim=None)
             if state.stop is not None:
                 frame = Frame(claim.point, np.eye(manifold.dim))
-                return self._afresh(manifold, state, frame, state.patience / 2)
+                return self._afresh(manifold, state, frame, refuted=True)
         elif ahead > 0 and manifold.dist(state.point, claim.point) > claim.least:
-            return self._afresh(manifold, state, state.frame, state.patience / 2)
+            return self._afresh(manifold, state, state.frame, refuted=True)
         return state._replace(claim=claim.asked(state.size))
 
     def _afresh(
-        self, manifold: Manifold, state: NewtonState, frame: Frame, patience: float
+        self, manifold: Manifold, state: NewtonState, frame: Frame, refuted: bool = False
     ) -> NewtonState:
         """With probes of the first length and no metric, from a point that has to be beaten."""
         d, length = manifold.dim, 0.6 * state.longest
         again = self._begun(manifold, frame, length / math.sqrt(d), np.eye(d), state)
-        return again._replace(claim=Claim.of(frame.point, length, None), patience=patience)
+        return again._replace(
+            claim=Claim.of(frame.point, length, None),
+            patience=again.patience / (2 if refuted else 1),
+            refuted=again.refuted or refuted,
+        )
 
     def _place(self, manifold: Manifold, state: NewtonState, rng: np.random.Generator) -> Place:
         d, A = manifold.dim, state.metric
@@ -538,10 +551,10 @@ class DuelNewton(DescentMethod):
         lapse = min(0.4, max(LAPSE, 1.2 * noise.flip_rate))
         tau, near = _freedom(d, state.contradiction, noise), _nearness(d, noise) / state.scale**2
         g, H = fit(seen, tau, lapse, near, memory)
-        recent = _recent(d)
+        recent = _recent(d) if noise.flip_rate > NOISY else _recent(d, memory.misfit)
         if n == d:
             old = window.part(slice(0, max(0, len(window.answers) - recent)))
-            memory = memory.judged(g, H).append(old, g, H, lapse, 3 * recent // d)
+            memory = memory.judged(g, H).append(old, g, H, lapse, 3 * _recent(d) // d)
         positive = Stretch(np.clip(abs(H.w), CLIP, 1 / CLIP), H.U)
         return Model(g, positive, window.part(slice(-recent, None)), memory)
 
@@ -606,6 +619,7 @@ class DuelNewton(DescentMethod):
             tied=state.tied + 1 if n and ties >= 0.4 else max(0.0, state.tied - 0.5),
             patience=state.patience,
             claim=state.claim,
+            refuted=state.refuted,
         )
         longest = float(abs(probes.steps).max()) if n else delta * float(abs(A).max())
         stop = converged(manifold, new, self.x_tol, ties, longest)
@@ -644,6 +658,11 @@ def _gain(d: int, rate: float) -> float:
     return min(GAIN, math.sqrt(0.7 * rate * d))
 
 
-def _recent(d: int) -> int:
-    """Duels in the window: 7.5d, and 4d in high dimension. Longer ones lag, with noise too."""
-    return int(d * min(7.5, max(4.0, 7.5 * (30 / d) ** 0.7)))
+def _recent(d: int, misfit: float = 0.0) -> int:
+    """Duels in the window: 7.5d, and 4d in high dimension. Longer ones lag, with noise too.
+
+    Where old gradients contradict new ones it is shortened, down to 4d.
+    """
+    most = min(7.5, max(4.0, 7.5 * (30 / d) ** 0.7))
+    trust = min(1.0, max(0.0, (TRUST[1] - misfit) / (TRUST[1] - TRUST[0])))
+    return int(d * min(most, 4 + 3.5 * trust))
