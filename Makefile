@@ -8,6 +8,9 @@ ARGS   ?=
 BIN   := $(VENV)/bin
 PEERS := $(VENV)-peers
 RIVALS := $(VENV)-rivals
+FUZZ := $(VENV)-fuzz
+LOWEST := $(VENV)-lowest
+MUTANTS := $(VENV)-mutants
 
 # Small matrices: one BLAS thread is the fastest.
 export OMP_NUM_THREADS ?= 1
@@ -15,7 +18,7 @@ export OPENBLAS_NUM_THREADS ?= 1
 export MKL_NUM_THREADS ?= 1
 export PIP_DISABLE_PIP_VERSION_CHECK ?= 1
 
-.PHONY: help run test slow lint format types docs peers bench rivals tables clean
+.PHONY: help run test slow fuzz lint format types docs peers lowest bench rivals mutants tables clean
 .DEFAULT_GOAL := help
 
 help:  ## list the targets
@@ -30,6 +33,9 @@ test: $(VENV)/.has-test  ## run the tests, doctests and examples of the docs
 
 slow: $(VENV)/.has-test  ## run the full-size tests
 	$(BIN)/python -m pytest -m slow $(ARGS)
+
+fuzz: $(VENV)/.has-test $(FUZZ)/.has-fuzz  ## send the page's HTTP interface generated requests
+	SCHEMATHESIS=$(FUZZ)/bin/schemathesis $(BIN)/python -m pytest -m slow tests/web/test_fuzz.py $(ARGS)
 
 lint: $(VENV)/.has-lint  ## check style
 	$(BIN)/ruff check .
@@ -48,17 +54,25 @@ docs: $(VENV)/.has-docs  ## build the documentation in site/
 peers: $(PEERS)/.has-test,bench  ## test the adapters with pymanopt, geomstats and geoopt together
 	$(PEERS)/bin/python -m pytest tests/manifolds/adapters $(ARGS)
 
+# Old versions of others use what newer ones deprecate. Without ARGS, what depends on other packages.
+lowest: ARGS := $(or $(ARGS),tests/_numerics tests/_support tests/oracles tests/pictures tests/study/storage tests/study/test_replay.py tests/test_cli.py tests/web)
+lowest: $(LOWEST)/.has-lowest  ## run tests with the lowest versions that pyproject.toml allows
+	$(LOWEST)/bin/python -m pytest -W ignore::DeprecationWarning $(ARGS)
+
 bench: $(PEERS)/.has-test,bench  ## run every benchmark once, at reduced size
 	for script in benchmarks/[!_]*.py; do echo "== $$script"; $(PEERS)/bin/python $$script $(ARGS) || exit 1; done
 
 rivals: $(RIVALS)/.has-rivals  ## ask simulated people with other packages
 	$(RIVALS)/bin/python benchmarks/people_rivals.py $(ARGS)
 
+mutants: $(MUTANTS)/.has-test,mutation  ## see which faults in the code no test finds
+	$(MUTANTS)/bin/python benchmarks/mutants.py $(ARGS)
+
 tables: $(VENV)/.has-test  ## write the tables of the docs from the results that benchmarks saved
 	$(BIN)/python benchmarks/_tables.py
 
 clean:  ## remove environments, caches and site/, but no results
-	rm -rf $(VENV) $(PEERS) $(RIVALS) build dist site .pytest_cache .ruff_cache
+	rm -rf $(VENV) $(PEERS) $(RIVALS) $(FUZZ) $(LOWEST) $(MUTANTS) build dist site .pytest_cache .ruff_cache
 	find src tests benchmarks -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true
 
 # A stamp for each set of extras: nothing is installed twice until the requirements change.
@@ -68,6 +82,21 @@ $(VENV)/.has-%: pyproject.toml constraints.txt | $(VENV)/.made
 
 $(PEERS)/.has-%: pyproject.toml constraints.txt constraints-peers.txt | $(PEERS)/.made
 	$(PEERS)/bin/python -m pip install --quiet -c constraints-peers.txt -e '.[$*]'
+	@touch $@
+
+$(MUTANTS)/.has-%: pyproject.toml constraints.txt | $(MUTANTS)/.made
+	$(MUTANTS)/bin/python -m pip install --quiet -c constraints.txt -e '.[$*]'
+	@touch $@
+
+# pip cannot choose the lowest versions, uv can.
+$(LOWEST)/.has-%: pyproject.toml | $(LOWEST)/.made
+	$(LOWEST)/bin/python -m pip install --quiet uv
+	$(LOWEST)/bin/python -m uv pip install --quiet --python $(LOWEST)/bin/python --resolution lowest-direct -e '.[$*]'
+	@touch $@
+
+# It asks for newer packages than the tests do.
+$(FUZZ)/.has-fuzz: | $(FUZZ)/.made
+	$(FUZZ)/bin/python -m pip install --quiet 'schemathesis>=4.1'
 	@touch $@
 
 # AEPsych asks for NumPy 1 but runs on 2, which geoduel needs: pip says so and goes on.
@@ -82,4 +111,4 @@ $(RIVALS)/.has-rivals: pyproject.toml constraints.txt | $(RIVALS)/.made
 	@$(PYTHON) -m venv $*
 	@touch $@
 
-.PRECIOUS: %/.made $(VENV)/.has-% $(PEERS)/.has-% $(RIVALS)/.has-rivals
+.PRECIOUS: %/.made $(VENV)/.has-% $(PEERS)/.has-% $(MUTANTS)/.has-% $(LOWEST)/.has-% $(RIVALS)/.has-rivals $(FUZZ)/.has-fuzz

@@ -20,6 +20,13 @@ os.environ.setdefault("MPLBACKEND", "Agg")
 hypothesis.settings.register_profile("geoduel", deadline=None, derandomize=True, database=None)
 hypothesis.settings.load_profile("geoduel")
 
+
+@pytest.fixture(scope="session", autouse=True)
+def state(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Keep what geoduel keeps between runs out of the user's own folder."""
+    os.environ["XDG_STATE_HOME"] = str(tmp_path_factory.mktemp("state"))
+
+
 _SHARED = Path(__file__).resolve().parents[2] / "shared"
 
 

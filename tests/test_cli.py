@@ -17,6 +17,17 @@ def test_versions(capsys):
     assert "numpy (cpu)" in shown
 
 
+@pytest.mark.parametrize("columns", ["0", "00", ""])
+@pytest.mark.parametrize("arguments", [["info"], ["--help"], ["level", "--help"]])
+def test_a_screen_of_no_width_is_none(arguments, columns, monkeypatch, capsys):
+    monkeypatch.delenv("COLUMNS", raising=False)
+    main(arguments)
+    usual = capsys.readouterr().out
+    monkeypatch.setenv("COLUMNS", columns)
+    main(arguments)
+    assert capsys.readouterr().out == usual != ""
+
+
 @pytest.mark.parametrize("command", ["reproduce", "level", "serve", "dashboard", "attack"])
 def test_each_command_has_help(command, capsys):
     assert main([command, "--help"]) == 0
@@ -71,6 +82,9 @@ def test_errors_of_the_program_keep_their_traceback(monkeypatch):
         (["serve", "none.py:study"], "none.py is not a file"),
         (["serve", "a.py:study", "--port", "0"], "port"),
         (["dashboard", "not a url"], "not a url"),
+        (["serve", "caf\udce9.py:study"], "is not a file"),
+        (["dashboard", "sqlite:///caf\udce9.db"], "caf"),
+        (["level", "caf\udce9.jpg"], "is not a file"),
     ],
 )
 def test_bad_input_of_serve_and_dashboard(tmp_path, monkeypatch, capsys, arguments, says):
@@ -79,3 +93,53 @@ def test_bad_input_of_serve_and_dashboard(tmp_path, monkeypatch, capsys, argumen
     error = capsys.readouterr().err
     assert says in error
     assert error.count("\n") == 1
+
+
+@pytest.fixture
+def tokens(tmp_path, monkeypatch):
+    """Return the token and what is said when a study is served with some options."""
+    (tmp_path / "a.py").write_text("import geoduel as gd\nstudy = gd.create_study(gd.Sphere(3))\n")
+    given = []
+    pytest.importorskip("fastapi", reason="FastAPI is not installed (extra web)")
+    monkeypatch.setattr(
+        "geoduel.web.server.run", lambda app, host, port, token, *_: given.append(token)
+    )
+    monkeypatch.delenv("GEODUEL_TOKEN", raising=False)
+
+    def serve(*options):
+        code = main(["serve", f"{tmp_path / 'a.py'}:study", *options])
+        return given.pop() if code == 0 else code
+
+    return serve
+
+
+def test_where_the_owners_token_comes_from(tokens, tmp_path, monkeypatch, capsys):
+    chosen = "correct horse battery staple"
+    assert len(tokens()) == 32
+    assert tokens("--no-token") is None
+    file = tmp_path / "token"
+    made = tokens("--token-file", str(file))
+    assert made == file.read_text().strip() == tokens("--token-file", str(file))
+    assert capsys.readouterr().err == ""
+    assert tokens("--token", chosen) == chosen  # as it was, but
+    assert "others on this machine can read --token" in capsys.readouterr().err
+    monkeypatch.setenv("GEODUEL_TOKEN", chosen)
+    assert tokens() == chosen
+    assert capsys.readouterr().err == ""
+    monkeypatch.setenv("GEODUEL_TOKEN", "sunshine2024")
+    assert tokens() == 2
+    assert "token must have at least 20 characters" in capsys.readouterr().err
+    assert tokens("--token-file", str(tmp_path / "none" / "token")) == 2
+    assert tokens("--no-token", "--host", "0.0.0.0") == 2
+    assert "others can come" in capsys.readouterr().err
+
+
+def test_bad_proxies_are_one_line(tokens, capsys):
+    for options, says in (
+        (("--public-url", "duels.example"), "public_url"),
+        (("--trust-proxy", "*"), "trust_proxy"),
+    ):
+        assert tokens(*options) == 2
+        error = capsys.readouterr().err
+        assert says in error
+        assert error.count("\n") == 1

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import inspect
+import multiprocessing
 import pickle
 
 import pytest
@@ -58,6 +60,45 @@ def test_errors_keep_what_they_carry():
     assert errors.OracleError("it broke").result is None
 
 
-def test_plain_errors_travel_between_processes():
-    again = pickle.loads(pickle.dumps(errors.ArgumentError("radius must be > 0, got -1")))
-    assert str(again) == "radius must be > 0, got -1"
+def made(kind: type[Exception]) -> Exception:
+    """An error of the kind, whatever its constructor takes, with something to carry."""
+    count = len(inspect.signature(kind.__init__).parameters) - 1 if "__init__" in vars(kind) else 1
+    error = kind(*("radius must be > 0, got -1", 2.5)[:count])
+    error.add_note("in the third step")
+    error.result = {"x": [1.0, 2.0]}
+    return error
+
+
+def fail(kind: type[Exception]) -> None:
+    raise made(kind)
+
+
+def same(again: BaseException, kind: type[Exception]) -> bool:
+    error = made(kind)
+    return type(again) is kind and str(again) == str(error) and vars(again) == vars(error)
+
+
+@pytest.mark.parametrize("kind", PUBLIC, ids=lambda kind: kind.__name__)
+def test_errors_travel_with_all_they_carry(kind):
+    once = pickle.loads(pickle.dumps(made(kind)))
+    assert same(once, kind)
+    assert same(pickle.loads(pickle.dumps(once)), kind)
+    assert same(copy.copy(once), kind)
+
+
+def test_errors_arrive_from_a_pool():
+    """One that cannot be read would end the thread that waits for results: a pool hangs."""
+    with multiprocessing.get_context("fork").Pool(1) as pool:
+        for kind in PUBLIC:
+            with pytest.raises(kind) as caught:
+                pool.apply_async(fail, [kind]).get(60)
+            caught.value.__cause__ = None  # the traceback of the worker
+            assert same(caught.value, kind)
+
+
+def test_what_cannot_travel_stays_behind():
+    error = errors.OracleError("it broke")
+    error.result, error.kept = (lambda: 0), 3
+    again = pickle.loads(pickle.dumps(error))
+    assert str(again) == "it broke"
+    assert (again.result, again.kept) == (None, 3)

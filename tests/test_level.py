@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import threading
 import time
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -86,6 +88,22 @@ def test_the_page_does_not_wait_for_the_saving(photo, monkeypatch):
     assert not leveller.saved
     written.set()
     assert "Saved" in saved(leveller)["lines"][-1]
+
+
+def test_a_file_name_that_is_no_utf8(photo, tmp_path, capsys):
+    named = Path(os.fsdecode(os.fsencode(tmp_path) + b"/caf\xe9.jpg"))
+    try:
+        named.write_bytes(photo.read_bytes())
+    except OSError:  # macOS has none
+        pytest.skip("this file system has names in UTF-8 only")
+    leveller = Leveller(named, storage=f"sqlite:///{tmp_path / 'kept.db'}", rng=0)
+    leveller.study.tell(leveller.study.ask(), "a")
+    assert leveller.board.ask("you")["state"] == "question"
+    assert saved(leveller)["lines"][-1] == "Saved as caf\N{REPLACEMENT CHARACTER}-level.jpg."
+    assert named.with_name(f"{named.stem}-level.jpg").is_file()
+    record = json.loads(named.with_name(f"{named.stem}-level.json").read_text(encoding="utf-8"))
+    assert record["photo"] == "caf\N{REPLACEMENT CHARACTER}.jpg"
+    assert "saved" in capsys.readouterr().out
 
 
 def test_more_answers_replace_the_own_result_and_no_other(photo, tmp_path):
@@ -215,7 +233,7 @@ def test_answers_are_kept_until_the_photo_is_saved(photo, tmp_path, monkeypatch)
 
         said: list = []
         run_as_the_command(monkeypatch, act)
-        level([photo], browser=False)
+        level([photo], browser=False, token=False)
         return said
 
     def finish(client):
@@ -245,7 +263,7 @@ def test_a_photo_that_is_damaged_is_left_out(photo, tmp_path, monkeypatch, capsy
             time.sleep(0.01)
 
     run_as_the_command(monkeypatch, look)
-    level([photo, tmp_path / "cut.jpg", other], browser=False, resume=False)
+    level([photo, tmp_path / "cut.jpg", other], browser=False, resume=False, token=False)
     assert seen == ["sea.jpg", "other.jpg"]
     assert "cut.jpg is damaged" in capsys.readouterr().err
 

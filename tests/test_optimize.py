@@ -139,6 +139,40 @@ def test_a_failing_objective_keeps_what_was_found(wrong):
     assert rayleigh(caught.value.result.x) < rayleigh(START)
 
 
+def test_whatever_ends_a_run_carries_what_was_found():
+    """Errors of callbacks, monitors and of what a method uses are as good as an oracle's."""
+
+    def late(progress):
+        if progress.iteration == 40:
+            raise np.linalg.LinAlgError("inside")
+
+    with pytest.raises(np.linalg.LinAlgError, match="inside") as caught:
+        run(callback=late)
+    assert caught.value.result.iterations == 40
+    assert caught.value.result.stop_reason == "error"
+    assert rayleigh(caught.value.result.x) < rayleigh(START)
+    assert "finished 40 iterations, with 80 duels" in caught.value.__notes__[0]
+
+    def broken(x):
+        raise ZeroDivisionError("at the first look")
+
+    with pytest.raises(ZeroDivisionError) as caught:
+        run(monitor=broken)
+    np.testing.assert_allclose(caught.value.result.x, START, rtol=1e-15)
+    assert caught.value.result.history.monitor == caught.value.result.history.iteration == []
+
+
+def test_callbacks_and_monitors_may_write_to_what_they_see():
+    def spoil(progress):
+        progress.x[:] = progress.point[:] = np.nan
+
+    def spoil_point(x):
+        x[:] = np.nan
+
+    spoiled = run(callback=spoil, monitor=spoil_point)
+    assert np.array_equal(spoiled.x, run().x)
+
+
 def test_an_objective_that_raises_is_the_cause():
     def broken(x):
         raise ZeroDivisionError("inside")

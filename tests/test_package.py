@@ -146,6 +146,7 @@ LAYERS = [
     "baselines problems study",
     "attack web",
     "level reproduce",
+    "bench",
     "cli",
 ]
 """A module imports from its own line and those above, whatever for; CONTRIBUTING explains them."""

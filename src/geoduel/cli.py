@@ -11,7 +11,7 @@ import platform
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
@@ -19,6 +19,7 @@ from rich.table import Table
 
 from ._version import __version__
 from .attack.command import attack_app
+from .bench.command import bench
 from .errors import ArgumentError, GeoduelError
 from .reproduce import NAMES
 
@@ -33,6 +34,7 @@ app = typer.Typer(
 )
 
 app.add_typer(attack_app, name="attack")
+app.command()(bench)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -48,6 +50,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     int
         0; 2 for bad input; 130 after Ctrl-C; 1 where something else failed.
     """
+    if os.environ.get("COLUMNS", "").strip("0") == "":
+        os.environ.pop("COLUMNS", None)  # nobody has a screen of no width: as if it were not set
     try:
         arguments = None if argv is None else list(argv)
         code = app(args=arguments, prog_name="geoduel", standalone_mode=False)
@@ -58,9 +62,11 @@ def main(argv: Sequence[str] | None = None) -> int:
         return stop.exit_code
     except Exception as error:
         usage_message = getattr(error, "format_message", None)  # of a click exception
-        if usage_message is None and not isinstance(error, GeoduelError | OSError):
+        expected = isinstance(error, GeoduelError | OSError | UnicodeError)
+        if usage_message is None and not expected:
             raise
         message = usage_message() if usage_message else str(error)
+        message = message.encode(errors="backslashreplace").decode()  # file names can be any bytes
         if message:  # without arguments the help has said it all
             print(f"geoduel: {' '.join(message.split())}", file=sys.stderr)
         return 2
@@ -160,6 +166,12 @@ def reproduce(
     return run(chosen, plan, out, workers=workers or os.cpu_count() or 1, fresh=fresh)
 
 
+NoToken = Annotated[
+    bool,
+    typer.Option("--no-token", help="Let in everybody on this machine, as the owner."),
+]
+
+
 @app.command()
 def level(
     photos: Annotated[
@@ -173,11 +185,21 @@ def level(
     browser: Annotated[bool, typer.Option(help="Open a browser.")] = True,
     port: Annotated[int | None, typer.Option(min=1, max=65535, help="Port of the page.")] = None,
     seed: Annotated[int | None, typer.Option(min=0, help="Seed.")] = None,
+    no_token: NoToken = False,
 ) -> None:
     """Level photos by duels, on a page in the browser."""
     from .level import level as run
 
-    run(photos or [], out=out, method=method, demo=demo, browser=browser, port=port, rng=seed)
+    run(
+        photos or [],
+        out=out,
+        method=method,
+        demo=demo,
+        browser=browser,
+        port=port,
+        rng=seed,
+        token=_token(os.environ.get("GEODUEL_TOKEN"), None, no_token),
+    )
 
 
 @app.command()
@@ -185,7 +207,11 @@ def serve(
     study: Annotated[str, typer.Argument(metavar="FILE.py:STUDY", help="Where the study is.")],
     host: Annotated[str, typer.Option(help="Address to listen at.")] = "127.0.0.1",
     port: Annotated[int | None, typer.Option(min=1, max=65535, help="Port of the page.")] = None,
-    token: Annotated[str | None, typer.Option(help="The owner's token.")] = None,
+    token: Annotated[str | None, typer.Option(envvar="GEODUEL_TOKEN", hidden=True)] = None,
+    token_file: Annotated[
+        Path | None, typer.Option(help="File with the owner's token; made if it does not exist.")
+    ] = None,
+    no_token: NoToken = False,
     allow_host: Annotated[
         list[str] | None, typer.Option(help="A name the server is called by.")
     ] = None,
@@ -193,6 +219,12 @@ def serve(
         bool | None, typer.Option("--raters/--solo", help="Several people by name, or one.")
     ] = None,
     browser: Annotated[bool, typer.Option(help="Open a browser.")] = False,
+    public_url: Annotated[
+        str | None, typer.Option(help="Address at which a proxy shows the server.")
+    ] = None,
+    trust_proxy: Annotated[
+        list[str] | None, typer.Option(help="Address of a proxy that is not on this machine.")
+    ] = None,
 ) -> None:
     """Serve the duel page of a study; the file's `render` shows its points."""
     from .web.server import load_study_file
@@ -200,8 +232,18 @@ def serve(
 
     found, render = load_study_file(study)
     solo = None if raters is None else not raters
-    names = allow_host or []
-    run(found, render, host=host, port=port, token=token, hosts=names, solo=solo, browser=browser)
+    run(
+        found,
+        render,
+        host=host,
+        port=port,
+        token=_token(token, token_file, no_token),
+        hosts=allow_host or [],
+        solo=solo,
+        browser=browser,
+        public_url=public_url,
+        trust_proxy=trust_proxy or [],
+    )
 
 
 @app.command()
@@ -209,10 +251,41 @@ def dashboard(
     storage: Annotated[str, typer.Argument(help="Such as sqlite:///duels.db.")],
     host: Annotated[str, typer.Option(help="Address to listen at.")] = "127.0.0.1",
     port: Annotated[int | None, typer.Option(min=1, max=65535, help="Port of the page.")] = None,
-    token: Annotated[str | None, typer.Option(help="The owner's token.")] = None,
+    token: Annotated[str | None, typer.Option(envvar="GEODUEL_TOKEN", hidden=True)] = None,
+    token_file: Annotated[
+        Path | None, typer.Option(help="File with the owner's token; made if it does not exist.")
+    ] = None,
+    no_token: NoToken = False,
     browser: Annotated[bool, typer.Option(help="Open a browser.")] = False,
+    public_url: Annotated[
+        str | None, typer.Option(help="Address at which a proxy shows the server.")
+    ] = None,
+    trust_proxy: Annotated[
+        list[str] | None, typer.Option(help="Address of a proxy that is not on this machine.")
+    ] = None,
 ) -> None:
     """Show all studies of a storage, live."""
     from .web import dashboard as run
 
-    run(storage, host=host, port=port, token=token, browser=browser)
+    run(
+        storage,
+        host=host,
+        port=port,
+        token=_token(token, token_file, no_token),
+        browser=browser,
+        public_url=public_url,
+        trust_proxy=trust_proxy or [],
+    )
+
+
+def _token(token: str | None, file: Path | None, none: bool) -> Any:
+    """The owner's token as the options and the environment give it."""
+    from .web.keys import token_in
+
+    if token is not None and token != os.environ.get("GEODUEL_TOKEN"):
+        print(
+            "geoduel: others on this machine can read --token; put it into GEODUEL_TOKEN or "
+            "into a file, for --token-file",
+            file=sys.stderr,
+        )
+    return False if none else token if file is None else token_in(file)

@@ -6,7 +6,8 @@ works as anyone would expect. Messages name the argument, its value or shape, an
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import pickle
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .result import Result
@@ -16,10 +17,12 @@ __all__ = [
     "ArgumentError",
     "BudgetExhaustedError",
     "CutLocusError",
+    "DivergenceWarning",
     "DuplicateStudyError",
     "EmptySetError",
     "GeoduelError",
     "GeoduelWarning",
+    "MalformedExportError",
     "MissingExtraError",
     "MissingOperationError",
     "NotOnManifoldError",
@@ -38,7 +41,31 @@ __all__ = [
 
 
 class GeoduelError(Exception):
-    """Base class of every error the package raises on purpose."""
+    """Base class of every error the package raises on purpose.
+
+    They travel between processes with their message and what they carry. Errors that do not would
+    stop a pool of workers for good.
+    """
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        carried = {name: value for name, value in vars(self).items() if _travels(value)}
+        return _again, (type(self), self.args, carried)
+
+
+def _again(kind: type[GeoduelError], args: tuple[Any, ...], carried: dict[str, Any]) -> Any:
+    """The error that was pickled; its constructor is not called, which takes other arguments."""
+    error = kind.__new__(kind, *args)
+    vars(error).update(carried)
+    return error
+
+
+def _travels(value: Any) -> bool:
+    """Whether a value can be pickled: what a monitor returned may be anything."""
+    try:
+        pickle.dumps(value)
+    except Exception:
+        return False
+    return True
 
 
 class ArgumentError(GeoduelError, ValueError):
@@ -67,7 +94,8 @@ class OracleError(GeoduelError, RuntimeError):
     Attributes
     ----------
     result : Result or None
-        What a run had found when the oracle failed; nothing is lost. None outside of a run.
+        What a run had found when the oracle failed; nothing is lost. None outside of a run. Any
+        other error that ends a run has such an attribute, too.
     """
 
     result: Result | None = None
@@ -141,7 +169,11 @@ class StudyFinishedError(GeoduelError, RuntimeError):
 
 
 class ReplayError(GeoduelError, RuntimeError):
-    """A log cannot be replayed: another version of the method made it, or it was altered."""
+    """A log cannot be replayed: it, or the settings, were altered, or the method asks otherwise."""
+
+
+class MalformedExportError(ArgumentError, ReplayError):
+    """A file is no export of a study, or holds what no study writes; the message says where."""
 
 
 class StorageError(GeoduelError, RuntimeError):
@@ -152,8 +184,12 @@ class GeoduelWarning(UserWarning):
     """Base class of the package's warnings."""
 
 
+class DivergenceWarning(GeoduelWarning):
+    """Nothing stopped a descent: it led to the end of the manifold, or of what the dtype holds."""
+
+
 class OlderStudyWarning(GeoduelWarning):
-    """A study was made by an earlier version of its method, and is read by the present one."""
+    """A study was made by another version of its method: it is as it was, and asks nothing."""
 
 
 class RadiusWarning(GeoduelWarning):

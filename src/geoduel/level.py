@@ -14,22 +14,22 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
 from ._support.check import as_generator
-from ._support.files import write_whole
+from ._support.files import state_folder, write_whole
 from ._version import __version__
 from .errors import ArgumentError, GeoduelError, PictureError, UnknownStudyError
 from .manifolds import Rotations
 from .pictures.files import open_photo, save_name, save_photo, shrink
 from .pictures.seascape import seascape
 from .pictures.turning import turn
-from .study import Storage, create_study, delete_study
+from .study import Storage, create_study, delete_study, load_study
 from .study.storage import as_storage
 from .web import Board, Content, Turned
-from .web.server import run, web_extra
+from .web.server import given_token, run, web_extra
 
 __all__ = ["Leveller", "level"]
 
@@ -72,7 +72,7 @@ class Leveller:
         rng = as_generator(rng)
         self.path, self.tilt = path, None
         self.out = out if path is None or out is not None else path.parent
-        self.name = "Seascape" if path is None else path.name
+        self.name = "Seascape" if path is None else _readable(path.name)
         if path is None:
             self.tilt = float(np.radians(rng.choice((-1, 1)) * rng.uniform(4, 25)))
             self._photo = seascape(rng, self.tilt, (1200, 800))
@@ -81,19 +81,18 @@ class Leveller:
         self._loading, self._writing, self._ready = threading.Lock(), threading.Lock(), False
         self._targets: tuple[Path, Path] | None = None
         self._saving: tuple[int, str] | None = None  # answers known then, and how it stands
-        name = self.name if path is None else f"{path.name} {_fingerprint(path, method)}"
+        name = self.name if path is None else f"{self.name} {_fingerprint(path, method)}"
         # Whoever levels a photo of their own looks at it.
         trust: dict[str, Any] = {"catch": 0.0} if method == "auto" else {}
-        self.study = create_study(
-            _PLANE,
-            method,
-            storage=None if path is None else storage,
-            study_name=name,
-            load_if_exists=True,
-            x0=np.eye(2),
-            rng=int(rng.integers(2**31)),
-            **trust,
-        )
+        place, seed = as_storage(None if path is None else storage), int(rng.integers(2**31))
+        if name in place.names():
+            self.study = load_study(name, place)
+            with suppress(ArgumentError):  # then its result stays as it was
+                self.study.upgrade()
+        else:
+            self.study = create_study(
+                _PLANE, method, storage=place, study_name=name, x0=np.eye(2), rng=seed, **trust
+            )
         self.board = Board(
             self.study,
             self.render,
@@ -157,7 +156,7 @@ class Leveller:
             if pending:
                 lines.append("Saving it at full quality …")
             elif state == "saved" and self._targets is not None:
-                lines.append(f"Saved as {self._targets[0].name}.")
+                lines.append(f"Saved as {_readable(self._targets[0].name)}.")
             else:
                 lines.append(f"It could not be saved: {state}.")
         title = "Level" if progress.answered else "As it was"
@@ -178,7 +177,7 @@ class Leveller:
         ]
         return {
             "photo": self.name,
-            "levelled": self._targets[0].name if self._targets else None,
+            "levelled": _readable(self._targets[0].name) if self._targets else None,
             "angle_degrees": _degrees(self.angle),
             "sense": "counter-clockwise positive",
             "uncertainty_degrees": _degrees(progress.uncertainty),
@@ -211,10 +210,10 @@ class Leveller:
         except MemoryError:
             state = "not enough memory"
         except (GeoduelError, OSError) as error:
-            state = getattr(error, "strerror", None) or str(error)
+            state = _readable(getattr(error, "strerror", None) or str(error))
         self._saving = (answered, state)
         if self._targets is not None and state == "saved":
-            print(f"{self.name}: saved {self._targets[0]}", flush=True)
+            print(f"{self.name}: saved {_readable(str(self._targets[0]))}", flush=True)
         else:
             print(f"{self.name}: could not be saved: {state}", file=sys.stderr, flush=True)
 
@@ -245,6 +244,7 @@ def level(
     port: int | None = None,
     rng: int | None = None,
     resume: bool = True,
+    token: str | Literal[False] | None = None,
 ) -> None:
     """Level photos on a page in the browser, until Ctrl-C.
 
@@ -270,6 +270,8 @@ def level(
     resume : bool
         Keep answers in the user's state folder until a photo is saved, and go on with them when
         the command is interrupted and given again.
+    token : str or False, optional
+        See `geoduel.web.serve`.
 
     Raises
     ------
@@ -284,8 +286,8 @@ def level(
     """
     if not photos and not demo:
         raise ArgumentError("PHOTO: name a photo, or try --demo")
-    state = _state() if resume and photos else None
-    storage = None if state is None else as_storage(state)
+    state = state_folder() if resume and photos else None
+    storage = None if state is None else as_storage(f"sqlite:///{state / 'level.db'}")
     folder = None if out is None else Path(out)
     if folder is not None and folder.exists() and not folder.is_dir():
         raise ArgumentError(f"--out {folder} is not a folder")
@@ -300,9 +302,10 @@ def level(
             from .web import create_app
 
             first.result()
-        app = create_app([one.board for one in levellers], title="geoduel level")
+        token = given_token(token, "127.0.0.1", "level")
+        app = create_app([one.board for one in levellers], token=token, title="geoduel level")
         threading.Thread(target=_load, args=(levellers[1:],), daemon=True).start()
-        run(app, port=port, browser=browser)
+        run(app, port=port, token=token, browser=browser)
     finally:
         for one in levellers:
             one.forget()
@@ -318,22 +321,16 @@ def _load(levellers: Sequence[Leveller]) -> None:
             print(f"geoduel: {error}; left out", file=sys.stderr, flush=True)
 
 
-def _state() -> str | None:
-    """URL of the database that keeps unfinished photos; None where it cannot be written."""
-    base = Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state")
-    folder = base / "geoduel"
-    try:
-        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-    except OSError:
-        return None
-    return f"sqlite:///{folder / 'level.db'}" if os.access(folder, os.W_OK) else None
-
-
 def _fingerprint(path: Path, method: str) -> str:
     """Tell this state of the file from others of its name."""
     stat = path.stat()
     text = f"{path.resolve()} {stat.st_size} {stat.st_mtime_ns} {method}"
-    return hashlib.sha256(text.encode()).hexdigest()[:12]
+    return hashlib.sha256(os.fsencode(text)).hexdigest()[:12]
+
+
+def _readable(name: str) -> str:
+    """Return a name that can be shown and stored: bytes that are no UTF-8 become "�"."""
+    return os.fsencode(name).decode(errors="replace")
 
 
 def _free(folder: Path, stem: str, suffix: str) -> tuple[Path, Path]:

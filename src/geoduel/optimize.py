@@ -7,18 +7,25 @@ import time
 import warnings
 from collections.abc import Callable, Generator
 from concurrent.futures import Executor
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal
 
 import numpy as np
 
-from ._numerics.arrays import Array, namespace
+from ._numerics.arrays import Array, copied, namespace
 from ._support.check import as_generator, one_of, positive_int
 from ._support.progress import RECORDS, progress_bar, round_up, thin
 from .domains.base import Domain
 from .domains.feasibility import feasible_first
-from .errors import ArgumentError, BudgetExhaustedError, OracleError, TiesWarning
+from .errors import (
+    ArgumentError,
+    BudgetExhaustedError,
+    DivergenceWarning,
+    OracleError,
+    TiesWarning,
+)
 from .manifolds.base import Manifold
 from .methods import Method, State
 from .methods.base import DuelMethod, check_state, questions
@@ -32,6 +39,8 @@ __all__ = ["Callback", "Progress", "minimize"]
 TIES_WORTH_A_WARNING = 0.05
 TIES_OF_OWN_PROBES = 0.25  # the same for methods that choose how far apart they ask
 TIES_IN_A_ROW = 200
+IDLE = 1000  # steps or batches in a row without a duel to ask, after which there are none
+SOUND = 64  # iterations between two looks at whether the points are still on the manifold
 
 
 @dataclass(frozen=True)
@@ -131,10 +140,13 @@ def minimize(
     NotOnManifoldError
         If ``x0`` is not on the manifold.
     OracleError
-        If the oracle fails; its ``result`` attribute holds what was found so far.
+        If the oracle fails. This and any other error that ends a run, such as one of the callback,
+        holds in its attribute ``result`` what was found so far.
 
     Warns
     -----
+    DivergenceWarning
+        If nothing stopped the descent; see `Result.stop_reason`.
     TiesWarning
         If more than 5 % of the duels were ties (25 % where the method chooses its own probes),
         unless the method stopped because of them.
@@ -170,6 +182,14 @@ def minimize(
     with progress_bar(progress, iterations, budget) as run.show:
         run.loop()
     result = run.result()
+    if result.stop_reason == "diverges":
+        warnings.warn(
+            "nothing stopped the descent: it came to the end of the manifold, or of what numbers "
+            "of its dtype hold; the objective seems to have no minimum there, and x is the best "
+            "point before",
+            DivergenceWarning,
+            stacklevel=2,
+        )
     asked = result.duels * run.problems
     chooses = isinstance(chosen, DuelMethod)
     share = TIES_OF_OWN_PROBES if chooses else TIES_WORTH_A_WARNING
@@ -183,6 +203,10 @@ def minimize(
             stacklevel=2,
         )
     return result
+
+
+class _NothingToAsk(Exception):
+    """No duel was left to ask, `IDLE` times in a row."""
 
 
 @dataclass
@@ -208,7 +232,7 @@ class _Run:
         self.problems = math.prod(self.x0.shape[: self.x0.ndim - self.axes])
         self.most_iterations = math.inf if self.iterations is None else self.iterations
         self.most_duels = math.inf if self.budget is None else self.budget
-        self.iteration = self.duels = self.ties = self.ties_in_a_row = self.rounds = 0
+        self.iteration = self.duels = self.ties = self.ties_in_a_row = self.rounds = self.idle = 0
         self.parallel = self.method.parallel
         self.history = History()
         self.stride = 1 if self.iterations is None else round_up(self.iterations / RECORDS)
@@ -218,27 +242,52 @@ class _Run:
         self.began = time.perf_counter()
         state = self.method.start(self.manifold, self.x0, self.rng)
         self.state: State = check_state(self.method, state, "start")
+        self.sound_state = self.state
 
     def loop(self) -> None:
         """Put the method's questions to the oracle until one side has no more to say."""
         questions, ask = self.questions(), self.ask
-        domain = self.method.domain
-        if domain is not None and self.method.feasible_first:
-            ask = partial(feasible_first, domain, point_ndim=self.axes, ask=self.ask)
+        if self.method.domain is not None and self.method.feasible_first:
+            ask = self.decide
+        x = y = self.x0
         try:
             x, y = next(questions)
             while True:
                 x, y = questions.send(ask(x, y))
         except StopIteration:
             pass
+        except _NothingToAsk:
+            self.stop_reason = "idle"
         except BudgetExhaustedError:
             self.stop_reason = "budget"
         except KeyboardInterrupt:
             self.stop_reason = "interrupted"
-        except OracleError as error:
-            self.stop_reason = "oracle error"
-            error.result = self.result()
+        except BaseException as error:  # whatever it is, what was found is not lost with it
+            if isinstance(error, Exception) and not self.sound(x, y, self.state.point):
+                self.stop_reason = "diverges"  # what failed there is not to blame
+                self.state = self.sound_state
+                return
+            self.stop_reason = "oracle error" if isinstance(error, OracleError) else "error"
+            with suppress(Exception):  # a monitor that fails again
+                self.record()
+            error.result = self.found()  # type: ignore[attr-defined]
+            error.add_note(
+                f"the run had finished {self.iteration} iterations, with {self.duels} duels asked; "
+                "what it had found is in the attribute `result` of this error"
+            )
             raise
+        if not self.sound(self.state.point, self.state.best):
+            self.stop_reason = "diverges"
+            self.state = self.sound_state
+
+    def sound(self, *points: Array) -> bool:
+        """Whether these are points on the manifold, up to rounding."""
+        try:
+            for x in points:
+                self.manifold.check_point(x)
+        except Exception:
+            return False
+        return True
 
     def questions(self) -> Generator[tuple[Array, Array], Any, None]:
         """All pairs of the run; `state` is always that of the last finished iteration."""
@@ -249,6 +298,11 @@ class _Run:
             self.state = yield from step(manifold, self.state, rng)
             step = method.step
             self.iteration += 1
+            self.count_idle()
+            if self.iteration % SOUND == 0:
+                if not self.sound(self.state.point, self.state.best):
+                    return  # `loop` says so
+                self.sound_state = self.state
             if self.iteration % self.stride == 0:
                 self.record()
             if self.callback is not None and self.callback(self.progress()):
@@ -261,8 +315,20 @@ class _Run:
                 self.stop_reason = "ties"
                 return
 
+    def count_idle(self) -> None:
+        """Count what came without a duel to ask, and end the run after many of them in a row."""
+        self.idle += 1
+        if self.idle > IDLE:
+            raise _NothingToAsk
+
+    def decide(self, x: Array, y: Array) -> Any:
+        """Let the domain decide where it can, and put the rest to the oracle."""
+        self.count_idle()
+        return feasible_first(self.method.domain, x, y, self.axes, self.ask)
+
     def ask(self, x: Array, y: Array) -> Any:
         """Put the pairs to the oracle, within the budget, and count."""
+        self.idle = 0
         if x.ndim == self.axes:  # one pair
             if self.duels >= self.most_duels:
                 raise BudgetExhaustedError
@@ -275,7 +341,7 @@ class _Run:
             self.ties += 1
             self.ties_in_a_row += 1
             return self.on_tie
-        batch = math.prod(x.shape[: x.ndim - self.axes]) // self.problems
+        batch = math.prod(x.shape[: x.ndim - self.x0.ndim])  # of duels a problem
         if self.duels + batch > self.most_duels:
             raise BudgetExhaustedError
         answer = self.rounds_of(x, y)
@@ -289,8 +355,9 @@ class _Run:
 
     def rounds_of(self, x: Array, y: Array) -> Any:
         """Ask a batch, ``parallel`` pairs at once."""
-        most = self.parallel or len(x)
-        parts = [(x[i : i + most], y[i : i + most]) for i in range(0, len(x), most)]
+        count = len(x) or 1  # a stack without problems is asked as well
+        most = self.parallel or count
+        parts = [(x[i : i + most], y[i : i + most]) for i in range(0, count, most)]
         each = [self.answer(*pairs, self.axes, self.executor) for pairs in parts]
         self.rounds += len(each)
         return each[0] if len(each) == 1 else namespace(each[0]).concat(each)
@@ -300,11 +367,11 @@ class _Run:
         h = self.history
         if h.iteration and h.iteration[-1] == self.iteration:
             return
+        if self.monitor is not None:  # first: where it fails, the lists stay of one length
+            h.monitor.append(self.monitor(copied(self.state.best)))
         h.iteration.append(self.iteration)
         h.duels.append(self.duels)
         h.seconds.append(time.perf_counter() - self.began)
-        if self.monitor is not None:
-            h.monitor.append(self.monitor(self.state.best))
         self.stride = thin(h, self.stride)
         if self.show is not None:
             self.show(self.iteration, self.duels)
@@ -312,8 +379,8 @@ class _Run:
     def progress(self) -> Progress:
         seconds = time.perf_counter() - self.began
         return Progress(
-            self.state.best,
-            self.state.point,
+            copied(self.state.best),
+            copied(self.state.point),
             self.iteration,
             self.duels,
             self.ties,
@@ -323,6 +390,10 @@ class _Run:
 
     def result(self) -> Result:
         self.record()
+        return self.found()
+
+    def found(self) -> Result:
+        """What the method would return now."""
         return Result(
             self.state.best,
             self.state.point,

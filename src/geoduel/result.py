@@ -53,8 +53,10 @@ class Result:
     rounds : int
         How often the oracle was asked, one duel or a batch at once: what parallel duels save.
     stop_reason : str
-        "iterations", "budget", "callback", "interrupted", "ties" after 200 of them in a row, or the
-        method's own words: "x_tol", "resolution".
+        "iterations", "budget", "callback", "interrupted", or the method's own words: "x_tol",
+        "resolution". "ties" after 200 of them in a row; "idle" where a thousand times in a row
+        there was no duel to ask. "diverges" where nothing stopped the descent: x is the best point
+        before the end of the manifold, or of what its dtype holds.
     seconds : float
         Wall-clock time.
     history : History

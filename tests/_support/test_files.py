@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from geoduel._support.files import write_whole
+from geoduel._support.files import state_folder, write_whole
 
 
 def test_text_bytes_and_writers(tmp_path):
@@ -39,3 +39,19 @@ def test_permissions_are_those_of_any_new_file(tmp_path):
     write_whole(tmp_path / "a.txt", "")
     (tmp_path / "b.txt").write_text("")
     assert (tmp_path / "a.txt").stat().st_mode == (tmp_path / "b.txt").stat().st_mode
+
+
+@pytest.mark.skipif(os.name != "posix", reason="POSIX permissions")
+def test_what_is_private_is_for_its_owner_alone(tmp_path):
+    write_whole(tmp_path / "key", "secret", private=True)
+    assert (tmp_path / "key").stat().st_mode & 0o777 == 0o600
+
+
+def test_the_state_folder_is_made_for_its_owner_alone(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    assert state_folder() == tmp_path / "state" / "geoduel"
+    if os.name == "posix":
+        assert (tmp_path / "state" / "geoduel").stat().st_mode & 0o777 == 0o700
+    (tmp_path / "file").write_text("no folder")
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "file"))
+    assert state_folder() is None

@@ -4,7 +4,6 @@ import math
 
 import numpy as np
 import pytest
-import torch
 from samples.sets import BALLS, RNG, ball_of
 
 import geoduel as gd
@@ -167,6 +166,7 @@ def test_ball_of_radius_zero_is_its_centre():
 
 
 def test_gradients_pass_through_a_ball_projection():
+    torch = pytest.importorskip("torch")
     ball = gd.Ball(gd.Sphere(3), np.array([0.0, 0.0, 1.0]), 0.5)
     y = torch.tensor([[0.0, 0.0, 1.0], [0.0, 0.6, 0.8], [0.0, 0.8, 0.6]], dtype=torch.float64)
     y.requires_grad_()

@@ -4,7 +4,6 @@ import math
 
 import numpy as np
 import pytest
-import torch
 from samples.sets import BALLS, POLYTOPES, RNG, ball_of, interval, spd, symmetric
 
 import geoduel as gd
@@ -67,6 +66,7 @@ def test_inputs_stay_and_types_are_kept(name):
 
 @pytest.mark.parametrize("name", DOMAINS)
 def test_torch_gives_the_same(name):
+    torch = pytest.importorskip("torch")
     domain = DOMAINS[name]
     x, h, y = problem(domain, (3,))
     tx, th, ty = (torch.from_numpy(a) for a in (x, h, y))
@@ -81,6 +81,7 @@ def test_torch_gives_the_same(name):
 
 
 def test_torch_certificates():
+    torch = pytest.importorskip("torch")
     domain = DOMAINS["interval"]
     x, h, y = (torch.from_numpy(a) for a in problem(domain, (2,)))
     answer, nearest = domain.linear_minimum(x, h), domain.nearest(y)

@@ -5,7 +5,7 @@ import pytest
 
 import geoduel as gd
 from geoduel.errors import ArgumentError, NotOnManifoldError
-from geoduel.methods.named import METHODS, named, start_point
+from geoduel.methods.named import METHODS, OTHER_NAMES, named, start_point
 
 DISC = gd.Ball(gd.Euclidean(2), np.zeros(2), 1.0)
 
@@ -16,9 +16,16 @@ def rng():
 
 @pytest.mark.parametrize("name", METHODS)
 def test_a_name_gives_a_method_on_its_domain(name):
-    method = named(name, DISC)
+    domain = None if name == "order-acd" else DISC  # its steps are not projected
+    method = named(name, domain)
     assert type(method) is METHODS[name]
-    assert method.domain is DISC
+    assert method.domain is domain
+
+
+@pytest.mark.parametrize("name", OTHER_NAMES)
+def test_other_names_are_of_the_same_methods(name):
+    assert named(name, options={"batch": 3}) == named(OTHER_NAMES[name], options={"batch": 3})
+    assert name not in METHODS
 
 
 def test_an_instance_stays_itself_without_a_domain():

@@ -26,10 +26,23 @@ def test_plain_callables_are_oracles():
     assert type(answers(duel_many, FAR, NEAR)) is int
 
 
+@pytest.mark.parametrize("kind", [int, float, np.float32, np.int8, np.array])
+def test_answers_may_be_any_kind_of_number(kind):
+    for sign in (-1, 0, 1):
+        one, many = (answers(lambda x, y: kind(sign), x, NEAR, 1) for x in (FAR, BATCH))  # noqa: B023
+        assert type(one) is int
+        assert one == sign
+        np.testing.assert_array_equal(many, [sign] * 3)
+
+
 @pytest.mark.parametrize(
     ("answer", "words"),
     [
         (2, "answered 2"),
+        (-2, "answered -2"),
+        (-2.0, r"answered -2\.0"),
+        (2.0, r"answered 2\.0"),
+        (-math.inf, "answered -inf"),
         (0.5, "answered 0.5"),
         (math.nan, "answered nan"),
         (None, "answered None"),
@@ -51,6 +64,7 @@ def test_wrong_answers(answer, words):
         (np.array([1.0, 0.0]), r"shape \(2,\), expected \(3,\)"),
         (np.array([[1.0], [0.0], [1.0]]), r"shape \(3, 1\), expected \(3,\)"),
         (np.array([1.0, math.nan, 7.0]), r"nan at index \(1,\) \(2 of 3"),
+        (np.array([-2.0, 1.0, 0.0]), r"-2\.0 at index \(0,\) \(1 of 3"),
         (np.array([True, False, True]), "a bool"),
         (np.array(["a", "b", "a"]), "answered"),
         (1, r"shape \(\), expected \(3,\)"),
@@ -63,6 +77,35 @@ def test_wrong_answers_of_vectorized_oracles(answer, words):
     oracle.vectorized = True
     with pytest.raises(OracleError, match=words):
         answers(oracle, BATCH, NEAR, 1)
+
+
+@pytest.mark.parametrize("kind", ["numpy", "torch"])
+@pytest.mark.parametrize("vectorized", [False, True])
+def test_what_an_oracle_writes_to_its_points_changes_nothing(kind, vectorized):
+    """In-place code works, and the method's points stay as they were."""
+    xp = pytest.importorskip(kind)
+
+    def halved(x):
+        x *= 0.5
+        return square(x) if vectorized else float(square(x))
+
+    def duel(x, y):
+        difference = halved(x) - halved(y)
+        return 1.0 * (difference > 0) - 1.0 * (difference < 0)
+
+    def prefers(x, y):
+        return {-1: "a", 0: "tie", 1: "b"}[duel(x, y)]
+
+    duel.vectorized = vectorized
+    many, one = (xp.asarray(a.tolist(), dtype=xp.float64) for a in (BATCH, NEAR))
+    for oracle in (from_objective(halved, vectorized), duel, from_preference(prefers)):
+        if vectorized and not oracle.vectorized:
+            continue
+        for x in (many, many[0]):
+            got = answers(oracle, x, one, 1)
+            assert np.asarray(got).tolist() == ([1, 0, -1] if x is many else 1)
+            assert np.asarray(many).tolist() == BATCH.tolist()
+            assert np.asarray(one).tolist() == NEAR.tolist()
 
 
 def test_exceptions_are_chained():

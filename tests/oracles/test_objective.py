@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import pickle
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 
@@ -10,7 +11,7 @@ import numpy as np
 import pytest
 from samples.duels import BATCH, FAR, NEAR, needs_torch, square, torch
 
-from geoduel.errors import OracleError
+from geoduel.errors import BudgetExhaustedError, OracleError
 from geoduel.oracles import Counted, Noisy, answers, from_objective
 
 
@@ -121,6 +122,37 @@ def test_objectives_travel_to_other_processes():
     copy = pickle.loads(pickle.dumps(oracle))
     assert copy(FAR, NEAR) == 1
     assert len(pickle.dumps(oracle)) < 300  # nothing remembered goes along
+
+
+@pytest.mark.parametrize("vectorized", [False, True])
+def test_a_budget_that_ends_inside_an_objective_is_no_error_of_it(vectorized):
+    """An objective may ask a counted oracle itself; a run then ends with what it has found."""
+    inner = Counted(from_objective(square), budget=2)
+
+    def height(x):
+        return np.asarray(answers(inner, x, NEAR, 1), dtype=float)
+
+    oracle = from_objective(height, vectorized=vectorized)
+    assert oracle(FAR, NEAR) == 1
+    with pytest.raises(BudgetExhaustedError):
+        answers(oracle, BATCH, FAR, 1)
+
+
+def test_an_executor_that_fails_is_named():
+    class Broken(ThreadPoolExecutor):
+        def map(self, *args):
+            raise OSError("no workers left")
+
+    with Broken(1) as pool:
+        for oracle in (from_objective(square), lambda x, y: 1):
+            with pytest.raises(OracleError, match="raised OSError: no workers left"):
+                answers(oracle, BATCH, NEAR, 1, pool)
+
+
+@pytest.mark.slow
+def test_a_worker_that_dies_is_an_oracles_error():
+    with ProcessPoolExecutor(1) as pool, pytest.raises(OracleError, match="BrokenProcessPool"):
+        answers(from_objective(os.abort), BATCH, NEAR, 1, pool)
 
 
 @pytest.mark.slow

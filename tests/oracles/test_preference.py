@@ -12,7 +12,10 @@ from geoduel.oracles import answers, from_preference
 
 @pytest.mark.parametrize(
     ("said", "answer"),
-    [("a", -1), ("b", 1), ("tie", 0), (True, -1), (False, 1), (np.True_, -1), (np.False_, 1)],
+    [
+        *[("a", -1), ("b", 1), ("tie", 0), ("left", -1), ("right", 1)],
+        *[(True, -1), (False, 1), (np.True_, -1), (np.False_, 1)],
+    ],
 )
 def test_preferences(said, answer):
     oracle = from_preference(lambda a, b: said)
@@ -20,7 +23,7 @@ def test_preferences(said, answer):
     np.testing.assert_array_equal(answers(oracle, BATCH, FAR, 1), [answer] * 3)
 
 
-@pytest.mark.parametrize("said", ["left", None, 1, 0.0, np.array([True]), "A"])
+@pytest.mark.parametrize("said", ["middle", None, 1, 0.0, np.array([True]), "A"])
 def test_preferences_of_another_kind_are_errors(said):
     with pytest.raises(OracleError, match='expected "a", "b", "tie"'):
         from_preference(lambda a, b: said)(NEAR, FAR)

@@ -27,6 +27,16 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "auto": {"method": gd.Auto()},
     "bisection": {"manifold": gd.Torus(1)},
     "ideal-point": {},
+    "stp": {},
+    "minibatch-stp": {"initial_step": 0.1},
+    "order-cd": {},
+    "order-acd": {},
+    "scobo": {"samples": 4},
+    "rank-sgd": {"directions": 4},
+    "comparison-ngd": {"initial_step": 0.2},
+    "one-plus-one": {},
+    "one-plus-one-cma": {},
+    "nelder-mead": {},
 }
 
 

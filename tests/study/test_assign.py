@@ -190,3 +190,20 @@ def test_the_budget_is_kept(nudge):
         study.ask()
     assert caught.value.reason == "budget" == study.progress().finished
     assert study.progress().answered == 4
+
+
+def test_a_clock_that_was_wrong_holds_nobody(monkeypatch):
+    """A question that went out in a year to come is held for one lease, counted from now."""
+    study = newton(lease=600.0)
+    now = time.time()
+    monkeypatch.setattr(time, "time", lambda: now + 365 * 86400)
+    held = study.ask(2, rater="ann")
+    assert len(held) == 2
+    monkeypatch.setattr(time, "time", lambda: now)
+    for handle in (study, gd.load_study(study.name, study.storage)):
+        with pytest.raises(errors.NothingToAskError) as caught:
+            handle.ask(rater="bob")
+        assert caught.value.retry_after <= 600.0
+    monkeypatch.setattr(time, "time", lambda: now + 601)
+    assert study.ask(rater="bob").id == held[0].id
+    assert study.tell(held[0], "a", rater="bob").answered == pytest.approx(now + 601, abs=0.01)

@@ -54,6 +54,21 @@ PARTS = [
     gd.Block(),
     gd.Bisection(jnd=0.1),
     gd.IdealPoint(),
+    *(
+        METHODS[name](initial_step=0.5)
+        for name in (
+            "stp",
+            "minibatch-stp",
+            "order-cd",
+            "order-acd",
+            "scobo",
+            "rank-sgd",
+            "comparison-ngd",
+            "one-plus-one",
+            "one-plus-one-cma",
+            "nelder-mead",
+        )
+    ),
 ]
 
 

@@ -13,7 +13,7 @@ SPHERE = gd.Sphere(3)
 
 
 def newton(**more):
-    return gd.create_study(SPHERE, "duel-newton", rng=0, **more)
+    return gd.create_study(SPHERE, "duel-newton", **{"rng": 0, **more})
 
 
 @pytest.mark.parametrize(
@@ -67,6 +67,41 @@ def test_studies_share_a_storage():
         gd.delete_study("b", storage)
     with pytest.raises(errors.UnknownStudyError):
         first.ask()
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"rng": 1}, r"rng=1 differs from the study 's' that exists, which has 0"),
+        ({"budget": 9}, "budget=9 differs"),
+        ({"iterations": 9}, "iterations=9 differs"),
+        ({"lease": 60.0}, "lease=60.0 differs"),
+        ({"repeats": 0.1}, "repeats=0.1 differs"),
+        ({"votes": 2}, "votes=2 differs"),
+        ({"x0": np.array([0.0, 1.0, 0.0])}, "x0=.* differs"),
+        ({"x_tol": 0.1}, "method of study 's' is"),
+    ],
+)
+def test_an_existing_study_is_not_silently_another_one(given, words):
+    """Settings that are given must be those of the study; what is left out may be anything."""
+    storage = MemoryStorage()
+    own = {"x0": np.array([1.0, 0.0, 0.0]), "lease": 30.0, "budget": 20, "repeats": 0.2}
+    newton(storage=storage, study_name="s", **own)
+    again = {"storage": storage, "study_name": "s", "load_if_exists": True}
+    gd.create_study(SPHERE, "duel-newton", **again)
+    gd.create_study(SPHERE, "duel-newton", rng=np.random.default_rng(5), **again)
+    newton(**own, **again)
+    with pytest.raises(errors.ArgumentError, match=words):
+        newton(**{**own, **again, **given})
+
+
+def test_options_of_auto_are_compared():
+    storage = MemoryStorage()
+    gd.create_study(SPHERE, storage=storage, study_name="s", rng=0, catch=0.1)
+    again = {"storage": storage, "study_name": "s", "load_if_exists": True}
+    gd.create_study(SPHERE, catch=0.1, **again)
+    with pytest.raises(errors.ArgumentError, match=r"catch=0.2 differs"):
+        gd.create_study(SPHERE, catch=0.2, **again)
 
 
 def test_auto_is_for_people():

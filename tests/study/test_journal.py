@@ -13,7 +13,8 @@ from geoduel import errors
 from geoduel._version import __version__
 from geoduel.methods.named import METHODS
 from geoduel.study import study as module
-from geoduel.study.journal import Journal
+from geoduel.study.journal import Journal, opening
+from geoduel.study.log import seal
 from geoduel.study.storage import MemoryStorage, SQLStorage
 
 SPHERE = gd.Sphere(3)
@@ -23,8 +24,8 @@ NOTE = {"kind": "attribute", "key": "room", "value": 3}
 def journals(storage=None, count: int = 2) -> list[Journal]:
     """Journals of one study, as of several processes."""
     storage = storage or MemoryStorage()
-    storage.create("s", "{}")
-    return [Journal("s", storage, {}, 1) for _ in range(count)]
+    storage.create("s", "{}", opening({}))
+    return [Journal("s", storage, {}) for _ in range(count)]
 
 
 def play(study: gd.Study, answer, count: int) -> None:
@@ -39,11 +40,11 @@ def test_writers_see_what_others_wrote():
     assert written[0].items() >= NOTE.items()
     seen = []
     other.write(lambda: seen.append(other.book.number) or [NOTE, NOTE])
-    assert seen == [1]
-    assert one.book.number == 1
+    assert seen == [2]
+    assert one.book.number == 2
     one.read()
     assert one.book.digests == other.book.digests
-    assert one.book.number == 3
+    assert one.book.number == 4
 
 
 def test_what_cannot_be_decided_is_not_written():
@@ -56,7 +57,7 @@ def test_what_cannot_be_decided_is_not_written():
         journal.write(decide)
     assert journal.write(list) == []
     journal.read()
-    assert journal.book.number == 0
+    assert journal.book.number == 1
 
 
 def test_a_second_try_finds_what_the_first_stored():
@@ -70,7 +71,7 @@ def test_a_second_try_finds_what_the_first_stored():
     one, other = journals(Forgetful())
     one.write(lambda: [NOTE])
     other.read()
-    assert one.book.number == other.book.number == 1
+    assert one.book.number == other.book.number == 2
 
 
 def test_a_log_that_lost_events_is_refused():
@@ -79,7 +80,7 @@ def test_a_log_that_lost_events_is_refused():
     backup = MemoryStorage()
     backup.create("s", "{}")
     one.storage = backup
-    with pytest.raises(errors.ReplayError, match="lost event 1"):
+    with pytest.raises(errors.ReplayError, match="lost event 2"):
         one.write(lambda: [NOTE])
 
 
@@ -99,8 +100,12 @@ def test_snapshot_of_another_log_is_not_used(url, north, monkeypatch):
         body | {"digest": "0" * 32},
         body | {"checkpoint": {"tuple": []}},
         body | {"checkpoint": {"of": "os:system", "items": ["true"]}},
+        {},
     ):
-        monkeypatch.setattr(study.storage, "load_snapshot", lambda name, d=damaged: json.dumps(d))
+        for sum_of in (damaged, body):  # a checksum that fits, and one of what was written
+            bare = {key: value for key, value in sum_of.items() if key != "checksum"}
+            text_of = json.dumps(damaged | {"checksum": seal(bare)})
+            monkeypatch.setattr(study.storage, "load_snapshot", lambda name, t=text_of: t)
         assert np.array_equal(gd.load_study(study.name, study.storage).recommend(), expected)
     monkeypatch.setattr(study.storage, "load_snapshot", lambda name: text)
     while study.progress().answered + study.progress().skips > 10:

@@ -101,13 +101,38 @@ def test_repeats_are_compared_with_the_first_answer():
     assert other.raters["bob"].repeats == 0
 
 
+def test_a_pair_of_answers_counts_while_both_are_there():
+    """Whichever of the two is taken back first, and whichever is given anew."""
+    events = [question(0), answer(0, "a"), question(1, of=0), answer(1, "a")]
+    undo = {"kind": "undo", "time": 3.0}
+    steps = [
+        ([{**undo, "number": 2}], (0, 0.0)),
+        ([{**undo, "number": 2}, answer(0, "b")], (1, 0.0)),
+        ([{**undo, "number": 2}, {**undo, "number": 4}], (0, 0.0)),
+        ([{**undo, "number": 2}, answer(0, "tie"), {**undo, "number": 4}], (0, 0.0)),
+        ([{**undo, "number": 2}, answer(0, "skip"), answer(1, "b")][:2], (0, 0.0)),
+    ]
+    for more, counts in steps:
+        tally = kept(*events, *more).raters[""]
+        assert (tally.repeats, tally.agreed) == counts
+
+
 def test_an_undo_withdraws_later_batches():
     asked = [question(0, at=[1, 0]), answer(0, "a"), question(1, at=[2, 0])]
     book = kept(*asked)
-    assert book.last_batch == 1
+    assert not book.is_built_on(book.given[0])
     book.take(rows(*asked, {"kind": "undo", "number": 2, "time": 3.0}))
-    assert book.last_batch == 0
     assert (list(book.open), book.entries[1].withdrawn) == ([0], True)
+
+
+def test_a_late_vote_hides_nothing():
+    """Two votes of three decide; what follows is answered before the third vote comes."""
+    votes = [question(i, at=[1, 0]) for i in range(3)]
+    early = [answer(0, "a", rater="ann"), answer(1, "a", rater="bob")]
+    later = [question(3, at=[2, 0]), answer(3, "a", rater="ann")]
+    book = kept(*votes, *early, *later, answer(2, "b", rater="eve"))
+    built = {given.duel: book.is_built_on(given) for given in book.given}
+    assert built == {0: True, 1: True, 2: False, 3: False}
 
 
 def test_one_rater_alone():

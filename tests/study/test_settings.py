@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import math
+import re
 
 import pytest
 
 import geoduel as gd
 from geoduel import errors
-from geoduel.study.settings import check_version, describe, method_version, part, read_settings
+from geoduel.study.settings import describe, method_version, part, read_settings, version_note
 
 
 class Flat(gd.Euclidean):
@@ -24,6 +26,17 @@ def settings_of(manifold: gd.Manifold, method: object) -> dict:
         "method": describe(method),
         "method_name": "auto",
         "method_version": method_version(method),
+        "numpy": "2.4.6",
+        "machine": "x86_64",
+        "created": 1795905103.384,
+        "asked": None,
+        "seed": 7,
+        "x0": None,
+        "budget": None,
+        "iterations": None,
+        "lease": 600.0,
+        "repeats": 0.0,
+        "votes": 1,
     }
 
 
@@ -62,25 +75,61 @@ def test_classes_of_the_package_may_move():
         part(settings, "method", method, "s")
 
 
-def test_another_version_is_refused():
+def test_a_later_format_is_refused():
     settings = settings_of(gd.Sphere(3), gd.Auto())
-    assert check_version(settings, gd.Auto(), "s") is None
-    settings["method_version"] += 1
-    with pytest.raises(errors.ReplayError, match="install that version"):
-        check_version(settings, gd.Auto(), "s")
-    with pytest.raises(errors.ReplayError, match=r"study 's' has format 2, made by geoduel 0\.1"):
-        read_settings(json.dumps(settings | {"format": 2}), "s")
+    with pytest.raises(errors.ReplayError, match=r"study 's' has format 99, made by geoduel 0\.1"):
+        read_settings(json.dumps(settings | {"format": 99}), "s")
     assert read_settings(json.dumps(settings), "s") == settings
 
 
-def test_an_earlier_version_is_read_where_questions_stand_alone():
-    settings = settings_of(gd.Sphere(3), gd.IdealPoint())
-    assert check_version(settings, gd.IdealPoint(), "s") is None
-    now = settings["method_version"]
-    settings["method_version"] = now - 1
-    note = check_version(settings, gd.IdealPoint(), "s")
-    assert f"made with version {now - 1}" in str(note)
-    assert f"read by version {now}" in str(note)
-    settings["method_version"] = now + 1
-    with pytest.raises(errors.ReplayError, match="install that version"):
-        check_version(settings, gd.IdealPoint(), "s")
+@pytest.mark.parametrize("text", ["", "{", "[]", "null", '{"format": "1"}', "{}"])
+def test_damaged_settings_are_refused(text):
+    with pytest.raises(errors.ReplayError, match="settings of study 's'"):
+        read_settings(text, "s")
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("lease", "x"),
+        ("lease", 0),
+        ("lease", math.inf),
+        ("votes", 0),
+        ("votes", True),
+        ("repeats", 2),
+        ("seed", -1),
+        ("seed", 1.5),
+        ("budget", 0),
+        ("budget", "10"),
+        ("shape", [2]),
+        ("shape", [2, [-3]]),
+        ("manifold", None),
+        ("method", {"type": "foreign"}),
+        ("method_version", "5"),
+        ("x0", [0, 0, 1]),
+        ("created", None),
+    ],
+)
+def test_settings_that_no_study_writes(key, value):
+    settings = settings_of(gd.Sphere(3), gd.Auto()) | {key: value}
+    with pytest.raises(errors.ReplayError, match=f"{key} is"):
+        read_settings(json.dumps(settings), "s")
+    del settings[key]
+    with pytest.raises(errors.ReplayError, match=f"{key} is missing"):
+        read_settings(json.dumps(settings), "s")
+
+
+def test_notes_name_a_remedy():
+    """Which depends on whether the method can learn from the answers, and which is the later."""
+    for method, remedy in (
+        (gd.IdealPoint(), r"study\.upgrade\(\)"),
+        (gd.DuelNewton(), r"x0=study\.recommend"),
+    ):
+        settings = settings_of(gd.Sphere(3), method)
+        now = method_version(method)
+        assert version_note(settings, method, now) is None
+        earlier = str(version_note(settings, method, now - 1))
+        assert f"made with version {now - 1} of" in earlier
+        assert f"this is version {now}" in earlier
+        assert re.search(remedy, earlier)
+        assert "a later version of geoduel" in str(version_note(settings, method, now + 1))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 
 import geoduel as gd
 from geoduel import errors
+from geoduel.study.storage import MemoryStorage
 
 SPHERE = gd.Sphere(3)
 PLANE = gd.Rotations(2)
@@ -84,6 +86,27 @@ def test_bad_arguments(call, words):
     assert study.progress().answered == 0
 
 
+def test_attributes_have_limits():
+    """Nested, cyclic, large: an error that names the place, and nothing is stored."""
+    study, deep, cyclic = newton(), [0], []
+    for _ in range(2000):
+        deep = [deep]
+    cyclic.append(cyclic)
+    for value, words in (
+        (deep, "value cannot be stored: it is nested more than 64 deep"),
+        (cyclic, "value cannot be stored: it is nested"),
+        ({"k": cyclic}, "value cannot be stored: it is nested"),
+        ("x" * 2**20, "value has 1,048,578 characters as JSON"),
+        ([10**5000], r"value\[0\] must be what JSON can hold"),
+        ({"k" * 10**6: 1j}, "value.*must be what JSON"),
+    ):
+        with pytest.raises(errors.ArgumentError, match=words):
+            study.set_user_attr("k", value)
+    assert study.user_attrs == {}
+    study.set_user_attr("k", [{"n": 10**299}, "ä\ud800"])
+    assert study.user_attrs == {"k": [{"n": 10**299}, "ä\ud800"]}
+
+
 # -- what it found ---------------------------------------------------------------------------------
 
 
@@ -127,7 +150,7 @@ def test_an_undo_reaches_results_of_one_rater(nudge):
 
 def rated(ideals: dict[str, np.ndarray], answers: int, **more) -> gd.Study:
     """A study in which raters with ideals of their own answer in turn, each so many times."""
-    study = gd.create_study(PLANE, x0=np.eye(2), rng=0, repeats=0.0, **more)
+    study = gd.create_study(PLANE, x0=np.eye(2), **{"rng": 0, "repeats": 0.0, **more})
     for _ in range(answers):
         for name, ideal in ideals.items():
             duel = study.ask(rater=name)
@@ -153,8 +176,9 @@ def test_tastes_far_apart_are_told_apart():
 
 
 def test_one_against_many_contradicts():
+    """With 20 answers a camp of one is seen in 2 of 8 studies, whichever way they are drawn."""
     far, near = (PLANE.from_angle(np.radians(angle)) for angle in (-15, 20))
-    study = rated({"ann": far, "bob": far, "cyd": far, "dan": far, "eve": near}, 20)
+    study = rated({"ann": far, "bob": far, "cyd": far, "dan": far, "eve": near}, 20, rng=4)
     raters = study.progress().raters
     assert [camp.members for camp in study.camps()] == [("ann", "bob", "cyd", "dan"), ("eve",)]
     found = study.disagreement()
@@ -274,6 +298,23 @@ def test_undo_of_what_others_built_on():
     assert study.progress().answered == 3
 
 
+def test_undo_of_a_vote_beside_a_late_one():
+    """The late vote comes after the answer to what followed; it can be taken back itself."""
+    study = gd.create_study(SPHERE, "rdngd", rng=0, votes=3, budget=60)
+    duels = {rater: study.ask(rater=rater) for rater in ("ann", "bob", "eve")}
+    study.tell(duels["ann"], "a")
+    study.tell(duels["bob"], "a")
+    study.tell(study.ask(rater="ann"), "a")
+    before = study.recommend()
+    study.tell(duels["eve"], "b")
+    with pytest.raises(errors.ArgumentError, match="others have answered what followed"):
+        study.undo(rater="bob")
+    assert study.undo(rater="eve").id == duels["eve"].id
+    assert np.array_equal(study.recommend(), before)
+    study.tell(study.ask(rater="bob"), "b")
+    assert study.progress().answered == 4
+
+
 def test_undo_of_a_report(nudge, replay):
     study = gd.create_study(SPHERE, nudge(), rng=0)
     assert study.undo() is None
@@ -369,17 +410,125 @@ def test_an_interrupted_replay_is_taken_up_again(error, monkeypatch, nudge):
     """Ctrl-C, or an error of the method, in the middle of a step: the answers are there."""
     for method, part in ((gd.Auto(), gd.manifolds.Sphere), (nudge(), nudge)):
         study, plain = (gd.create_study(SPHERE, method, rng=0) for _ in range(2))
-        for _ in range(10):  # ends a block of both methods
+        for _ in range(9):  # and one more, which ends a block of both methods
             for s in (study, plain):
                 s.tell(s.ask(), "a")
+        plain.tell(plain.ask(), "a")
+        duel = study.ask()
         name = "exp" if part is gd.Sphere else "update"
 
         def fail(*args, **options):
             raise error
 
         monkeypatch.setattr(part, name, fail)
+        with contextlib.suppress(KeyboardInterrupt):
+            study.tell(duel, "a")
         with pytest.raises(error):
             study.recommend()
         monkeypatch.undo()
+        assert study.progress().answered == 10
         assert np.array_equal(study.recommend(), plain.recommend())
         assert np.array_equal(study.ask().a, plain.ask().a)
+
+
+def test_a_method_that_fails_for_ever_is_undone(monkeypatch, nudge):
+    """An answer that it cannot take is stored; the study can be loaded, and the answer undone."""
+    storage = MemoryStorage()
+    study = gd.create_study(SPHERE, nudge(), storage=storage, study_name="s", rng=0)
+    study.tell(study.ask(rater="ann"), "a")
+    before, update = study.recommend(), nudge.update
+
+    def dies_of_b(self, manifold, state, a, b, answer, rng, **more):
+        if answer > 0:
+            raise np.linalg.LinAlgError("Singular matrix")
+        return update(self, manifold, state, a, b, answer, rng, **more)
+
+    monkeypatch.setattr(nudge, "update", dies_of_b)
+    study.tell(study.ask(rater="ann"), "b")
+    for handle in (study, gd.load_study("s", storage, method=nudge())):
+        for call in (handle.ask, handle.recommend, handle.progress):
+            with pytest.raises(np.linalg.LinAlgError):
+                call()
+        assert len(handle.duels) == 2
+    handle.undo(rater="ann")
+    assert np.array_equal(study.recommend(), before)
+    assert study.ask(rater="ann").id == 1
+
+
+# -- other versions --------------------------------------------------------------------------------
+
+
+def older(monkeypatch, method: str, url: str, **more) -> tuple[gd.Study, dict[str, Any]]:
+    """A study whose method has changed since, as it is opened now; and what it said then."""
+    study = gd.create_study(SPHERE, method, storage=url, study_name=method, rng=3, **more)
+    for i in range(12):
+        duel = study.ask(rater="ann")
+        study.tell(duel, {4: "tie", 7: "skip"}.get(i, "a" if duel.a[2] > duel.b[2] else "b"))
+    study.undo()
+    last = study.ask(rater="ann")
+    then = study.progress()
+    said = {
+        "point": study.recommend(),
+        "progress": {f: getattr(then, f) for f in ("answered", "uncertainty", "noise", "skips")},
+        "export": study.export(),
+        "last": last.id,
+    }
+    monkeypatch.setattr(type(study.method), "version", study.method.version + 1)
+    with pytest.warns(errors.OlderStudyWarning, match="was made with version"):
+        return gd.load_study(method, url), said
+
+
+@pytest.mark.parametrize("method", ["duel-newton", "duel-csa", "block", "rdngd", "ideal-point"])
+def test_a_study_of_an_earlier_version_is_as_it_was(method, monkeypatch, url, tmp_path):
+    """Answers, recommendation, progress and export; an answer that comes now is kept, too."""
+    more = {"budget": 60} if method == "rdngd" else {}
+    study, said = older(monkeypatch, method, url, **more)
+    assert np.array_equal(study.recommend(), said["point"])
+    progress = study.progress()
+    assert {name: getattr(progress, name) for name in said["progress"]} == said["progress"]
+    assert progress.finished == "version"
+    assert progress.note == study.note
+    assert study.export(tmp_path / "s.jsonl") == said["export"]
+    with pytest.raises(errors.StudyFinishedError, match=r"and nothing is asked; ") as caught:
+        study.ask()
+    assert caught.value.reason == "version"
+    with pytest.warns(errors.OlderStudyWarning):
+        copy = gd.import_study(tmp_path / "s.jsonl")
+    assert np.array_equal(copy.recommend(), said["point"])
+    assert copy.duels == study.duels
+    study.tell(said["last"], "a")
+    assert study.progress().answered == progress.answered + 1
+
+
+def test_an_upgrade_learns_from_all_answers(monkeypatch, url):
+    """As if the new version had been given them from the start; other handles follow."""
+    study, said = older(monkeypatch, "ideal-point", url)
+    with pytest.warns(errors.OlderStudyWarning):
+        other = gd.load_study(study.name, url)
+    found = study.upgrade()
+    assert (found.before + 1, found.answers) == (found.after, 11)
+    assert found.uncertainties[0] == said["progress"]["uncertainty"]
+    assert found.moved == SPHERE.dist(said["point"], study.recommend())
+    assert study.note is None is study.progress().finished
+    duel = study.ask(rater="ann")
+    assert other.ask(rater="ann") == duel
+    other.tell(duel, "a")
+    again = gd.load_study(study.name, url)  # any warning is an error here
+    assert np.array_equal(again.recommend(), study.recommend())
+    assert again.upgrade().before == again.upgrade().after
+    monkeypatch.setattr(gd.IdealPoint, "version", gd.IdealPoint.version - 1)
+    with pytest.warns(errors.OlderStudyWarning, match="a later version of geoduel"):
+        back = gd.load_study(study.name, url)
+    assert np.array_equal(back.recommend(), again.recommend())
+    with pytest.raises(errors.ArgumentError, match="cannot be upgraded"):
+        back.upgrade()
+
+
+def test_what_cannot_be_upgraded_says_so(monkeypatch, url):
+    """And names what can be done: a new study from where the old one was."""
+    study, said = older(monkeypatch, "duel-newton", url)
+    with pytest.raises(errors.ArgumentError, match=r"cannot be upgraded.*x0=study\.recommend\(\)"):
+        study.upgrade()
+    assert study.export() == said["export"]
+    new = gd.create_study(SPHERE, "duel-newton", x0=study.recommend(), rng=0)
+    assert np.allclose(new.recommend(), said["point"], rtol=0, atol=1e-15)

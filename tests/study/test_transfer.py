@@ -32,9 +32,9 @@ def test_what_is_written_is_read(tmp_path):
     """With no events, too; names and settings may hold any text."""
     first = chain("0" * 32, "{}")
     for rows in ([], [Row(1, "{}", first), Row(2, "{}", chain(first, "{}"))]):
-        text = export_text("ä\n", {"x": "\u2028"}, rows)
+        text = export_text("ä\n", {"format": 2, "x": "\u2028"}, rows)
         write_export(tmp_path / "study.jsonl", text)
-        assert read_export(tmp_path / "study.jsonl") == ("ä\n", {"x": "\u2028"}, rows)
+        assert read_export(tmp_path / "study.jsonl") == ("ä\n", {"format": 2, "x": "\u2028"}, rows)
 
 
 def test_a_later_format_is_refused(tmp_path):

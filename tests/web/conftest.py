@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import http.client
+import http.server
 import socket
 import threading
 import time
@@ -53,15 +55,14 @@ def client(board: Board, make_client: Callable[..., TestClient]) -> TestClient:
 class Live:
     """The application on a real port, in a thread."""
 
-    def __init__(self, app: Any, port: int = 0) -> None:
+    def __init__(self, app: Any, port: int = 0, **options: Any) -> None:
         self.listener = socket.socket()
         self.listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         self.listener.bind(("127.0.0.1", port))
         self.port = self.listener.getsockname()[1]
         self.address = f"http://127.0.0.1:{self.port}"
-        config = uvicorn.Config(
-            app, log_level="warning", lifespan="off", ws="none", timeout_graceful_shutdown=1
-        )
+        options = {"log_level": "warning", "timeout_graceful_shutdown": 1} | options
+        config = uvicorn.Config(app, lifespan="off", ws="none", **options)
         self.server = uvicorn.Server(config)
         self.thread = threading.Thread(target=self.server.run, args=([self.listener],), daemon=True)
 
@@ -78,8 +79,82 @@ class Live:
         self.listener.close()
 
 
+class Proxy:
+    """A reverse proxy as nginx or Caddy are: it shows a server at some path.
+
+    Parameters
+    ----------
+    server : Live
+        What it shows.
+    path : str
+        Where.
+    strips : bool
+        Whether the server is asked without the path.
+    host : bool
+        Whether the server is told the name that the proxy is called by.
+    """
+
+    def __init__(self, server: Live, path: str, strips: bool = True, host: bool = True) -> None:
+        proxy = self
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.0"
+
+            def do_GET(self) -> None:
+                place = self.path
+                if not place.startswith(f"{path}/"):
+                    self.send_error(404)
+                    return
+                body = self.rfile.read(int(self.headers.get("content-length", 0)))
+                dropped = ("connection",) if host else ("connection", "host")
+                headers = {k: v for k, v in self.headers.items() if k.lower() not in dropped}
+                said = headers.get("X-Forwarded-For")
+                # The client's own address is the last: what clients say comes before.
+                headers["X-Forwarded-For"] = f"{said}, {proxy.client}" if said else proxy.client
+                headers["X-Forwarded-Proto"] = "https"
+                connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=20)
+                with contextlib.closing(connection) as c:
+                    c.request(self.command, place[len(path) :] if strips else place, body, headers)
+                    reply = c.getresponse()
+                    self.send_response_only(reply.status)
+                    for name, value in reply.getheaders():
+                        if name.lower() not in ("connection", "transfer-encoding"):
+                            self.send_header(name, value)
+                    self.end_headers()
+                    with contextlib.suppress(OSError):
+                        while piece := reply.read1(65536):
+                            self.wfile.write(piece)
+                            self.wfile.flush()
+
+            do_HEAD = do_POST = do_GET
+
+            def log_message(self, *_: Any) -> None:
+                pass
+
+        self.client = "192.0.2.1"
+        self.http = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.http.daemon_threads = True
+        self.address = f"http://127.0.0.1:{self.http.server_port}{path}"
+        self.thread = threading.Thread(target=self.http.serve_forever, args=(0.05,), daemon=True)
+
+    def __enter__(self) -> Proxy:
+        self.thread.start()
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        self.http.shutdown()
+        self.http.server_close()
+
+
+@pytest.fixture
+def proxied() -> Iterator[Callable[..., Proxy]]:
+    """Start proxies; they stop after the test."""
+    with contextlib.ExitStack() as stack:
+        yield lambda *args, **more: stack.enter_context(Proxy(*args, **more))
+
+
 @pytest.fixture
 def live() -> Iterator[Callable[..., Live]]:
     """Start applications on real ports; they stop after the test."""
     with contextlib.ExitStack() as stack:
-        yield lambda app, port=0: stack.enter_context(Live(app, port))
+        yield lambda app, port=0, **more: stack.enter_context(Live(app, port, **more))

@@ -298,6 +298,34 @@ def test_the_next_question_shows_at_once(page, address, leveller):
     assert np.median(times) < 600  # 150 ms on an idle machine: benchmarks/raters.py measures it
 
 
+def test_a_pair_that_cannot_be_shown_is_skipped(page, live):
+    study = gd.create_study(PLANE, x0=np.eye(2), study_name="tilt", rng=0)
+    picture = Content(_png(), "image/png")
+
+    def render(r):
+        if np.array_equal(r, study.duels[0].b):
+            raise RuntimeError("no such model")
+        return Turned(picture, float(PLANE.to_angle(r)), (60, 40))
+
+    server = live(create_app(Board(study, render)))
+    page.goto(server.address)
+    page.wait_for_selector("text=This pair cannot be shown")
+    page.wait_for_selector("[data-state=question]")
+    assert page.locator("text=This one cannot be shown.").count() == 1
+    page.keyboard.press("ArrowLeft")  # one side alone is no comparison
+    page.click(".panes .frame")
+    assert page.locator(".choose:enabled").count() == 0
+    assert study.progress().answered == 0
+    press(page, "ArrowDown")
+    assert study.duels[0].answer == "skip"
+    assert page.locator("[data-part=notice]").is_hidden()
+    press(page, "ArrowLeft")
+    assert study.progress().answered == 1
+    page.goto(f"{server.address}/owner")
+    page.click("summary:has-text('cannot be shown')")
+    assert "RuntimeError: no such model" in page.locator("[data-part=trouble] pre").inner_text()
+
+
 WAVE = b"RIFF\x24\0\0\0WAVEfmt \x10\0\0\0\1\0\1\0@\x1f\0\0@\x1f\0\0\1\0\x08\0data\0\0\0\0"
 
 
@@ -346,10 +374,31 @@ def test_several_raters_and_the_owner(browser, page, live):
     assert "token" not in ann.url
     answer(ann, lambda: ann.keyboard.press("ArrowLeft"))
     page.wait_for_selector("text=1 answers")
-    ann.goto(f"{server.address}/s/{board.key}")  # another one, who gives a name
+    assert ann.goto(f"{server.address}/s/{board.key}?rater=Bob").status == 403
+    ann.goto(f"{server.address}/s/{board.key}")  # her link opens no other name
+    assert ann.locator("form[data-join]").count() == 0
+    page.fill(f"#name-{board.key}", "")
+    page.click("text=Copy link")  # the one for all
+    page.wait_for_function(
+        "() => !document.querySelector('[data-part=copied]').textContent.includes('Ann')"
+    )
+    shared = page.locator("[data-part=copied]").inner_text().removeprefix("Copied: ")
+    ann.goto(shared)
+    ann.fill("#rater", "Ann ")
+    ann.keyboard.press("Enter")
+    ready(ann)  # at this computer she has shown her link
+    ann.goto(shared)
+    assert ann.locator("a:has-text('Ann')").count() == 1
     ann.fill("#rater", "Bob")
     ann.keyboard.press("Enter")
     ready(ann)
+    other = browser.new_context()
+    eve = other.new_page()
+    eve.goto(shared)
+    eve.fill("#rater", "bob")
+    eve.keyboard.press("Enter")
+    eve.wait_for_selector("text=somebody has this name")
+    other.close()
     answer(ann, lambda: ann.keyboard.press("ArrowUp"))
     assert {duel.rater for duel in study.duels if duel.answer} == {"Ann", "Bob"}
     assert ann.goto(f"{server.address}/owner").status == 403
@@ -403,6 +452,25 @@ def test_the_widget_in_a_page_that_is_not_ours(page):
     page.wait_for_function("() => document.querySelector('.duel').dataset.question === '2'")
     assert study.duels[0].answer != study.duels[0].left
     assert study.duels[1].answer == "tie"
+
+
+@pytest.mark.slow
+def test_the_page_at_some_path_of_a_proxy(page, leveller, live, proxied):
+    token = "a token of many characters"
+    app = create_app(leveller.board, token=token, root="/palette", origin="")
+    front = proxied(live(app), "/palette")
+    page.goto(f"{front.address}/?token={token}")
+    ready(page)
+    assert page.url == f"{front.address}/s/seascape"
+    press(page, "ArrowLeft")
+    assert leveller.study.progress().answered == 1
+    page.click("text=Studies")
+    page.wait_for_selector("text=Live")
+    page.click("text=HTTP interface")
+    page.wait_for_selector("text=Tell an answer")
+    page.goto(f"{front.address}/nothing/at/all")
+    page.click("text=To the first page")
+    ready(page)
 
 
 # -- accessibility ---------------------------------------------------------------------------------
@@ -484,6 +552,10 @@ class Process:
             self.output += line
         return self
 
+    @property
+    def link(self) -> str:
+        return self.output.split()[1]
+
     def stop(self, sign: int) -> int:
         self.process.send_signal(sign)
         self.output += self.process.communicate(timeout=15)[0]
@@ -512,7 +584,7 @@ def test_a_killed_server_that_comes_back_loses_nothing(page, tmp_path):
     port = free_port()
     command = ("serve", f"{tmp_path / 'tilt.py'}:study", "--port", str(port))
     with Process(*command) as server:
-        page.goto(f"http://127.0.0.1:{port}")
+        page.goto(server.link)
         ready(page)
         press(page, "ArrowLeft")
         press(page, "ArrowRight")
@@ -553,7 +625,7 @@ def test_a_person_levels_eight_real_photos(page, tmp_path, shared):
     files = [str(file) for file, _ in chosen]
     command = ("level", *files, "--out", str(tmp_path / "out"), "--no-browser", "--port", str(port))
     with Process(*command, XDG_STATE_HOME=str(tmp_path / "state")) as server:
-        page.goto(f"http://127.0.0.1:{port}")
+        page.goto(server.link)
         for number, (_, tilt) in enumerate(chosen, 1):
             level_by(page, -tilt)
             page.wait_for_selector("text=Saved as")
@@ -579,7 +651,7 @@ def test_level_goes_on_after_an_interruption(page, tmp_path):
     photo, port = save_photo(seascape(1, 0.2, (300, 200)), tmp_path / "sea.jpg"), free_port()
     command = ("level", str(photo), "--no-browser", "--port", str(port))
     with Process(*command, XDG_STATE_HOME=str(tmp_path / "state")) as server:
-        page.goto(f"http://127.0.0.1:{port}")
+        page.goto(server.link)
         ready(page)
         press(page, "ArrowLeft")
         server.stop(signal.SIGKILL)
@@ -611,9 +683,10 @@ def test_first_question_comes_quickly(tmp_path):
     seascape(0, 0.1, (1000, 750)).resize((4000, 3000)).save(photo, quality=90)
     start = time.perf_counter()
     with (
-        Process("level", str(photo), "--no-browser", "--port", str(port)),
+        Process("level", str(photo), "--no-browser", "--port", str(port)) as server,
         httpx.Client(base_url=f"http://127.0.0.1:{port}/", timeout=20) as client,
     ):
+        assert client.get(server.link).status_code == 303  # it keeps the cookie
         question = client.post("api/studies/large/ask", json={}).json()
         picture = client.get(f"api/studies/large/{question['left']['url']}")
         assert picture.status_code == 200

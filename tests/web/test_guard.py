@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import re
+import socket
+from urllib.parse import urljoin
+
 import pytest
 
 import geoduel as gd
-from geoduel.errors import ArgumentError, StorageError
-from geoduel.web import Board, serve
-from geoduel.web.guard import Rate, is_loopback, rater_token
+from geoduel.errors import StorageError
+from geoduel.web import Board, create_app
+from geoduel.web.guard import Rate, client_of, is_loopback
+from geoduel.web.keys import Keys
 
 TOKEN = "a long enough token"
 PAGE = {"accept": "text/html"}
+SHARED = Keys(TOKEN).rater
 
 
 @pytest.fixture
@@ -23,6 +29,27 @@ def bearer(token):
 
 
 # -- tokens ----------------------------------------------------------------------------------------
+
+
+ELSEWHERE = [
+    "//evil.example/",
+    "///evil.example",
+    "/%5Cevil.example/phish",
+    "/%5C%5Cevil.example",
+    "/%2F/evil.example",
+    "/%09/evil.example",
+    "/%0a/evil.example",
+    "/%0d%0aX-Evil:%20yes",
+    "/x%0d%0a%0d%0a<script>",
+    "/@evil.example",
+    "/.%5Cevil.example",
+    "/..//evil.example",
+    "/%E3%80%82evil.example",
+    "/%EF%BC%8F%EF%BC%8Fevil.example",
+    "/%00",
+    "/%ff%fe",
+    "/https:%2F%2Fevil.example",
+]
 
 
 @pytest.mark.parametrize("path", ["/", "/owner", "/s/tilt", "/api", "/api/studies", "/api/events"])
@@ -48,7 +75,7 @@ def test_tokens_are_compared_in_constant_time(guarded, monkeypatch):
         compared.append((a, b))
         return a == b
 
-    monkeypatch.setattr("geoduel.web.guard.hmac.compare_digest", compare)
+    monkeypatch.setattr("geoduel.web.keys.hmac.compare_digest", compare)
     guarded.get("/api/studies", headers=bearer("wrong"))
     assert (b"wrong", TOKEN.encode()) in compared
 
@@ -64,14 +91,34 @@ def test_the_token_leaves_the_address_and_stays_in_a_cookie(guarded):
     assert guarded.get("/api/studies", headers=bearer(TOKEN)).status_code == 200
 
 
-def test_the_redirect_stays_here(guarded):
-    reply = guarded.get("//evil.example/", params={"token": TOKEN}, follow_redirects=False)
-    assert reply.headers["location"].startswith("/")
-    assert not reply.headers["location"].startswith("//")
+@pytest.mark.parametrize("token", [TOKEN, SHARED, "wrong"])
+@pytest.mark.parametrize("path", ELSEWHERE)
+def test_the_redirect_stays_here(guarded, path, token):
+    guarded.get("/owner", params={"token": TOKEN})  # with a cookie any token redirects
+    place = guarded.get(f"{path}?token={token}", follow_redirects=False).headers["location"]
+    assert place.isascii()
+    assert place.isprintable()
+    assert "\\" not in place
+    assert urljoin("http://localhost/x", place).startswith("http://localhost/")
+    assert re.match("/(?!/)", place)
+
+
+@pytest.mark.parametrize("kind", ["h11", "httptools"])
+def test_the_redirect_stays_here_over_the_wire(board, live, kind):
+    pytest.importorskip(kind, reason=f"{kind} is not installed")
+    server = live(create_app(board), http=kind)
+    for path in ELSEWHERE:
+        with socket.create_connection(("127.0.0.1", server.port), timeout=5) as s:
+            s.sendall(f"GET {path}?token=x HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
+            head = s.recv(65536).decode("latin-1").partition("\r\n\r\n")[0]
+        lines = head.split("\r\n")
+        assert lines[0].startswith("HTTP/1.1 303"), (path, head)
+        assert [line for line in lines if line.lower().startswith("location: /")], (path, head)
+        assert not [line for line in lines if line.lower().startswith(("x-evil", "set-cookie"))]
 
 
 def test_raters_answer_and_see_no_more(guarded):
-    headers = bearer(rater_token(TOKEN))
+    headers = bearer(Keys(TOKEN).personal("tilt", "Ann"))
     body = {"rater": "Ann"}
     assert guarded.post("/api/studies/tilt/ask", json=body, headers=headers).status_code == 200
     assert guarded.get("/s/tilt?rater=Ann", headers=headers).status_code == 200
@@ -84,7 +131,7 @@ def test_raters_answer_and_see_no_more(guarded):
 
 def test_an_owner_who_opens_a_link_for_raters_stays_the_owner(guarded):
     guarded.get("/owner", params={"token": TOKEN})
-    assert guarded.get("/s/tilt", params={"token": rater_token(TOKEN)}).status_code == 200
+    assert guarded.get("/s/tilt", params={"token": SHARED}).status_code == 200
     assert guarded.get("/owner").status_code == 200
 
 
@@ -101,19 +148,6 @@ def test_guessing_is_slowed_down(guarded):
     assert guarded.get("/api/studies", headers=bearer(TOKEN)).status_code == 429
     guarded.cookies.update(inside)
     assert guarded.get("/api/studies").status_code == 200
-
-
-def test_a_token_is_made_beyond_this_machine_and_short_ones_are_refused(board, monkeypatch):
-    seen = {}
-    monkeypatch.setattr(
-        "geoduel.web.server.run", lambda app, host, port, token, *_: seen.update(t=token)
-    )
-    serve(board, host="0.0.0.0")
-    assert len(seen["t"]) >= 32
-    serve(board)
-    assert seen["t"] is None
-    with pytest.raises(ArgumentError, match="token"):
-        serve(board, token="short")
 
 
 # -- other sites -----------------------------------------------------------------------------------
@@ -297,6 +331,21 @@ def test_this_machine_alone(host):
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.168.0.1", "localhost.evil.example", ""])
 def test_beyond_this_machine(host):
     assert not is_loopback(host)
+
+
+@pytest.mark.parametrize(
+    ("address", "client"),
+    [
+        ("192.0.2.7", "192.0.2.7"),
+        ("2001:db8:0:1:2:3:4:5", "2001:db8:0:1::/64"),
+        ("2001:db8:0:1::9", "2001:db8:0:1::/64"),
+        ("fe80::1%eth0", "fe80::/64"),
+        ("a:b", "a:b"),
+    ],
+)
+def test_a_network_is_one_client(address, client):
+    assert client_of({"client": (address, 1)}) == client
+    assert client_of({}) == "?"
 
 
 # -- errors ----------------------------------------------------------------------------------------

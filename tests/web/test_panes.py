@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import io
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
 
 import numpy as np
@@ -69,10 +71,71 @@ def test_what_cannot_be_shown_is_named(bad):
         content(bad)
 
 
-@pytest.mark.parametrize("kind", ["text/javascript", "application/pdf", "image/", "image/a b", ""])
+@pytest.mark.parametrize(
+    "kind",
+    [
+        "text/javascript",
+        "application/pdf",
+        "image/",
+        "image/a b",
+        "image/\N{SNOWMAN}",
+        "image/x\n",
+        "",
+    ],
+)
 def test_other_types_are_refused(kind):
     with pytest.raises(ArgumentError, match="media_type"):
         Content(b"", kind)
+
+
+def test_a_figure_of_pyplot_is_closed_once_it_is_drawn():
+    pytest.importorskip("matplotlib", reason="needs the extra plot")
+    import matplotlib.pyplot as plt
+
+    before = plt.get_fignums()
+    made, _ = plt.subplots(figsize=(2, 1))
+    assert content(made).media_type == "image/png"
+    assert plt.get_fignums() == before
+
+
+def decoded(shown):
+    return PIL.open(io.BytesIO(shown.data)).convert("RGBA")
+
+
+def test_a_photo_is_shown_as_the_camera_was_held(tmp_path):
+    photo, exif = PIL.new("RGB", (40, 20), "red"), PIL.Exif()
+    photo.putpixel((0, 0), (0, 0, 255))
+    turned = {1: ((40, 20), (0, 0)), 3: ((40, 20), (39, 19)), 6: ((20, 40), (19, 0))}
+    for orientation, (size, corner) in turned.items():
+        exif[0x0112] = orientation
+        photo.save(tmp_path / "phone.png", exif=exif)
+        shown = decoded(content(PIL.open(tmp_path / "phone.png")))
+        assert shown.size == size
+        assert shown.getpixel(corner) == (0, 0, 255, 255)
+
+
+MODES = ["L", "P", "RGB", "RGBA", "CMYK", "HSV", "YCbCr", "RGBX", "LA", "PA", "La", "RGBa", "I;16"]
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_every_mode_of_pillow_is_shown(mode):
+    grey = PIL.new("L", (9, 9), 204)
+    if mode == "I;16":
+        image = PIL.fromarray(np.full((9, 9), 204 * 257, np.uint16))
+    else:
+        steps = {"PA": ["RGBA", "P", "PA"], "La": ["LA", "La"], "RGBa": ["RGBA", "RGBa"]}
+        image = grey if mode in ("L", "LA", "La") else grey.convert("RGB")
+        for step in steps.get(mode, [mode]):
+            image = image.convert(step)
+    assert image.mode == mode
+    shown = decoded(content(image)).getpixel((4, 4))
+    assert np.allclose(shown, (204, 204, 204, 255), atol=3)
+
+
+@pytest.mark.parametrize("mode", ["F", "LAB"])
+def test_modes_without_a_meaning_are_named(mode):
+    with pytest.raises(ArgumentError, match=f"mode {mode}, expected"):
+        content(PIL.new(mode, (9, 9)))
 
 
 def test_large_pictures_are_scaled():
@@ -128,11 +191,63 @@ def test_drawn_choices_are_kept_up_to_a_size(board, monkeypatch, make_client):
     assert len(calls) == drawn + 2
 
 
-def test_a_render_that_fails_tells_nothing_of_the_inside(board, make_client):
+def test_a_pair_that_cannot_be_shown_can_be_skipped_and_the_owner_learns_why(
+    board, make_client, caplog
+):
+    shows = board.render
+
     def fails(_):
         raise RuntimeError("secret path /home/ann")
 
     board.render = fails
-    reply = make_client(board).post("/api/studies/tilt/ask", json={})
-    assert reply.status_code == 500
-    assert "secret" not in reply.text
+    client = make_client(board)
+    question = client.post("/api/studies/tilt/ask", json={}).json()
+    assert question["state"] == "question"
+    assert {question[side]["kind"] for side in ("left", "right")} == {"failed"}
+    assert "secret" not in str(question)
+    assert client.get("/api/studies/tilt/duels/0/left").status_code == 404
+    assert client.get("/api/studies/tilt/best").json()["kind"] == "failed"
+    assert client.post("/api/studies/tilt/finish", json={}).json()["best"]["kind"] == "failed"
+    assert client.get("/api/studies/tilt").json()["trouble"] is None  # for everybody
+    (summary,) = client.get("/api/studies").json()  # for the owner
+    assert "RuntimeError: secret path" in summary["trouble"]
+    assert "secret path /home/ann" in client.get("/owner").text
+    assert caplog.text.count("RuntimeError: ") == 1  # said once, not with each attempt
+    board.render = shows
+    body = {"id": question["id"], "answer": "skip"}
+    following = client.post("/api/studies/tilt/tell", json=body).json()
+    assert following["left"]["kind"] == following["right"]["kind"] == "text"
+    assert board.study.duels[0].answer == "skip"
+
+
+@pytest.mark.parametrize("made", [None, 3, b"unknown", PIL.new("F", (9, 9))])
+def test_what_render_may_not_return_is_a_pair_that_cannot_be_shown(board, made):
+    board.render = lambda _: made
+    assert board.ask("you")["left"]["kind"] == "failed"
+    assert board.trouble
+
+
+def test_a_render_that_does_not_come_back_holds_nobody_for_ever(board, monkeypatch):
+    monkeypatch.setattr("geoduel.web.board._PATIENCE", 0.01)
+    with board._pen:
+        assert board.ask("you")["left"]["kind"] == "failed"
+    assert "not come back" in board.trouble
+
+
+def test_readers_of_one_picture_wait_for_one_drawing(board):
+    calls, began, may_end = [], threading.Event(), threading.Event()
+
+    def draws(_):
+        calls.append(1)
+        began.set()
+        may_end.wait(5)
+        return "x"
+
+    board.render = draws
+    with ThreadPoolExecutor(8) as pool:
+        readers = [pool.submit(board.best) for _ in range(8)]
+        began.wait(5)
+        may_end.set()
+        assert [reader.result()["text"] for reader in readers] == ["x"] * 8
+    board.best()
+    assert len(calls) == 1

@@ -58,6 +58,45 @@ def test_errors_reach_the_page(study):
     assert "99" in message["error"]
 
 
+def test_a_render_that_fails_is_said_where_the_picture_would_be(study):
+    def fails(_):
+        raise RuntimeError("no such model")
+
+    widget = DuelWidget(study, fails)
+    message = exchange(widget, "ask")
+    assert message["reply"]["left"]["kind"] == "failed"
+    assert "RuntimeError: no such model" in message["reply"]["left"]["text"]
+    assert message["pictures"] == {}
+    assert exchange(widget, "tell", id=0, answer="skip")["reply"]["counted"] is True
+
+
+@pytest.mark.parametrize(
+    ("action", "body"),
+    [
+        ("tell", {"id": "none", "answer": "left"}),
+        ("tell", {"id": None, "answer": "left"}),
+        ("tell", {"answer": "left"}),
+        ("tell", {"id": 0}),
+        ("history", {"start": "none"}),
+    ],
+)
+def test_whatever_the_page_sends_it_gets_a_reply(study, action, body):
+    widget = DuelWidget(study)
+    exchange(widget, "ask")
+    message = exchange(widget, action, **body)
+    assert message["status"] == 422
+    assert message["error"]
+
+
+def test_an_error_of_the_program_reaches_the_page_and_the_notebook(study, monkeypatch):
+    widget, sent = DuelWidget(study), []
+    monkeypatch.setattr(widget.board, "ask", lambda *_, **__: 1 / 0)
+    widget.send = lambda content, buffers=None: sent.append(content)
+    with pytest.raises(ZeroDivisionError):
+        widget._hear(widget, {"number": 1, "action": "ask"}, [])
+    assert sent[0]["status"] == 500
+
+
 def test_one_script_serves_page_and_notebook(study):
     from geoduel.web.pages import static
 

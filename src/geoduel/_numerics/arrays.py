@@ -7,6 +7,7 @@ helpers answer a plain float without building arrays around it.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from functools import cache
 from typing import Any, TypeAlias
 
@@ -29,7 +30,10 @@ __all__ = [
     "namespace",
     "normal",
     "safe_sqrt",
+    "settled",
+    "signs",
     "surely",
+    "top",
     "vectors",
     "where",
 ]
@@ -64,6 +68,11 @@ def eps(x: Array) -> float:
     return float(namespace(x).finfo(x.dtype).eps)
 
 
+def largest(x: Array) -> float:
+    """The largest number of the array's dtype."""
+    return float(namespace(x).finfo(x.dtype).max)
+
+
 def expand(a: Array, axes: int) -> Array:
     """Append ``axes`` axes of length one, so that numbers scale points; plain floats stay."""
     if isinstance(a, float) or axes == 0 or isinstance(a, int):
@@ -77,6 +86,13 @@ def host(a: Array) -> np.ndarray:
         return np.asarray(a)
     a = a.detach().cpu()
     return (a.float() if str(a.dtype) == "torch.bfloat16" else a).numpy()  # unknown to NumPy
+
+
+def copied(a: Array) -> Array:
+    """A copy, for code of others that may write to what it is given."""
+    if type(a) is _NDARRAY:
+        return a.copy()
+    return a.clone() if hasattr(a, "detach") else namespace(a).asarray(a, copy=True)
 
 
 def normal(rng: np.random.Generator, shape: tuple[int, ...], like: Array = None) -> Array:
@@ -98,6 +114,40 @@ def normal(rng: np.random.Generator, shape: tuple[int, ...], like: Array = None)
         return torch.randn(shape, generator=generator, dtype=like.dtype, device=where)
     xp = namespace(like)
     return xp.asarray(rng.standard_normal(shape), dtype=like.dtype, device=where)
+
+
+def settled(
+    x: Array,
+    u: Array,
+    least: float,
+    project: Callable[[Array, Array], Array],
+    product: Callable[[Array, Array], Array],
+) -> tuple[Array, Array]:
+    """Gaussian vectors that were projected on the tangent spaces at x, and their squared lengths.
+
+    A vector of squared length below ``least`` holds mostly the rounding errors of the whole
+    Gaussian, and is projected once more. On an accelerator, which is not asked, that are all.
+    """
+    square = product(u, u)
+    if isinstance(square, float):
+        if square >= least:
+            return u, square
+    elif type(square) is _NDARRAY:
+        if square.size and square.flat[square.argmin()] < least:
+            some = np.nonzero(square < least)
+            rest = project(np.broadcast_to(x, u.shape)[some], u[some])
+            u[some], square[some] = rest, product(rest, rest)
+        return u, square
+    u = project(x, u)
+    return u, product(u, u)
+
+
+def signs(a: Array) -> Array:
+    """1 and -1, by the sign of each number; 1 for zero."""
+    if type(a) is _NDARRAY:
+        return np.copysign(1.0, a)
+    xp = namespace(a)
+    return xp.copysign(xp.ones_like(a), a)
 
 
 def vectors(u: Array, v: Array) -> bool:
@@ -124,11 +174,14 @@ def dot(u: Array, v: Array, first: int = 0) -> Array:
     One pair of NumPy vectors gives a Python float. Functions of one number, and its products with
     an array, are several times faster for Python's floats than for NumPy's.
     """
-    if not first and vectors(u, v):
-        return float(u.dot(v))
     xp = np if type(u) is _NDARRAY is type(v) else namespace(u, v)  # a call less
-    if xp is np and u.ndim + v.ndim > 2 and u.shape[-1] == v.shape[-1] <= _SHORT:
-        return fast_short_dot(u, v, first)
+    if xp is np:
+        n = u.shape[-1]
+        if u.ndim == v.ndim == 1:
+            if not first and u.dtype is _FLOAT64 is v.dtype and n == v.shape[0]:
+                return blas().ddot(u, v)  # quicker than NumPy's, and silent where it overflows
+        elif n == v.shape[-1] and n <= _SHORT:
+            return fast_short_dot(u, v, first)
     if first:
         return dot(u[..., first:], v[..., first:])
     # The compatibility layer takes ten times as long for torch's vecdot.
@@ -173,10 +226,31 @@ def surely(condition: Any) -> bool:
     )
 
 
+def top(a: Array) -> float:
+    """Largest of some numbers, NaN if one is NaN, as a plain float; -inf if there are none.
+
+    Where to ask would take a while, on an accelerator, or is not possible, under
+    ``torch.func.vmap``, the answer is -inf.
+    """
+    if type(a) is _NDARRAY:
+        return a.item(a.argmax()) if a.size else -math.inf
+    if isinstance(a, float):
+        return a
+    if isinstance(a, np.generic):
+        return float(a)
+    if is_torch_array(a) and (a.device.type != "cpu" or not a.numel()):
+        return -math.inf
+    a = a.detach() if hasattr(a, "detach") else a
+    try:
+        return float(namespace(a).max(a))
+    except (RuntimeError, ValueError):
+        return -math.inf
+
+
 def safe_sqrt(a: Array) -> Array:
     """Square root whose gradient at zero is zero instead of infinite."""
     if isinstance(a, float):
-        return math.sqrt(a)
+        return math.sqrt(a) if a >= 0 else math.nan
     xp = namespace(a)
     if xp is np or not getattr(a, "requires_grad", False):
         return xp.sqrt(a)
@@ -187,14 +261,18 @@ def safe_sqrt(a: Array) -> Array:
 def cos_sinc(t2: Array) -> tuple[Array, Array]:
     """``cos t`` and ``sin(t) / t`` from ``t²``, smooth at zero."""
     if isinstance(t2, float):
+        if not 0 < t2 < math.inf:
+            return (1.0, 1.0) if t2 == 0 else (math.nan, math.nan)
         t = math.sqrt(t2)
-        return math.cos(t), (math.sin(t) / t if t > 0 else 1.0)
+        return math.cos(t), math.sin(t) / t
     return _even_odd(t2, "cos", "sin", -1)
 
 
 def arc_over_sin(m: Array) -> Array:
     """``θ / sin θ`` from ``m = 4 sin²(θ/2) < 4``, a squared chord; smooth at zero."""
     if isinstance(m, float):
+        if not m < 4:
+            return math.nan  # no chord: a point is not one
         h = math.sqrt(m) / 2
         return math.asin(h) / (h * math.sqrt(1 - h * h)) if h > 0 else 1.0
     xp = namespace(m)

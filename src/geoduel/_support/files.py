@@ -1,4 +1,4 @@
-"""Files that are written whole or not at all."""
+"""Files that are written whole or not at all, and the folder for what is kept between runs."""
 
 from __future__ import annotations
 
@@ -8,11 +8,26 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import BinaryIO
 
-__all__ = ["write_whole"]
+__all__ = ["state_folder", "write_whole"]
+
+
+def state_folder() -> Path | None:
+    """Return the user's folder for what is kept between runs; None where it cannot be written."""
+    base = Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state")
+    folder = base / "geoduel"
+    try:
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    except OSError:
+        return None
+    return folder if os.access(folder, os.W_OK) else None
 
 
 def write_whole(
-    path: Path, content: str | bytes | Callable[[BinaryIO], object], *, overwrite: bool = True
+    path: Path,
+    content: str | bytes | Callable[[BinaryIO], object],
+    *,
+    overwrite: bool = True,
+    private: bool = False,
 ) -> None:
     """Write a file that nobody ever sees half written; a failure leaves nothing of it.
 
@@ -24,6 +39,8 @@ def write_whole(
         What to write, text as UTF-8; or ``content(file)`` writes it.
     overwrite : bool
         Replace a file of this name.
+    private : bool
+        Let nobody else read it, whatever the umask is.
 
     Raises
     ------
@@ -50,7 +67,8 @@ def write_whole(
                 file.write(content.encode() if isinstance(content, str) else content)
             file.flush()
             os.fsync(file.fileno())
-        os.chmod(part, 0o666 & ~_umask())  # a temporary file is private; this one is not
+        if not private:
+            os.chmod(part, 0o666 & ~_umask())  # a temporary file is
         _publish(part, path, overwrite)
     finally:
         Path(part).unlink(missing_ok=True)

@@ -115,8 +115,14 @@ class Ball(Domain):
         inside = distance <= self.radius
         if distance.ndim == 0 and bool(inside):
             return y
-        share = self.radius / xp.where(inside, xp.ones_like(distance), distance)
-        edge = manifold.exp(center, expand(share, axes) * manifold.log(center, y))
+        radius = self.radius * (1 - eps(y))  # no larger than the radius as a number of the dtype
+        share = radius / xp.where(inside, xp.ones_like(distance), distance)
+        way, less = manifold.log(center, y), 4 * eps(y)
+        for _ in range(4):  # rounding may leave the point outside, by a little
+            edge = manifold.exp(center, expand(share, axes) * way)
+            if not bool(xp.any(manifold.dist(center, edge) > radius)):
+                break
+            share, less = share * (1 - less), 4 * less
         return xp.where(expand(inside, axes), y, edge)
 
     def linear_minimizer(self, x: Array, h: Array) -> Array:

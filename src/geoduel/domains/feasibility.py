@@ -22,7 +22,7 @@ def feasible_first(
 
     A feasible point beats an infeasible one, a smaller violation beats a larger one, and two
     feasible points are compared by the oracle: the order of Deb's rules. Feasible is what the
-    domain contains within its tolerance.
+    domain contains within its tolerance; where a violation is NaN the point is infinitely far out.
 
     Parameters
     ----------
@@ -48,7 +48,8 @@ def feasible_first(
     over_x, over_y = (host(domain.violation(a)) for a in (x, y))
     tolerance = math.sqrt(eps(x))
     over_x, over_y = (np.where(v <= tolerance, 0.0, v) for v in (over_x, over_y))
-    decided = np.sign(over_x - over_y)
+    over_x, over_y = (np.where(np.isnan(v), math.inf, v) for v in (over_x, over_y))
+    decided = np.where(over_x > over_y, 1.0, 0.0) - np.where(over_x < over_y, 1.0, 0.0)
     open_ = (over_x == 0) & (over_y == 0)
     if not decided.ndim:
         return ask(x, y) if open_ else int(decided)

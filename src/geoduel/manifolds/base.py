@@ -12,7 +12,17 @@ from collections.abc import Callable
 
 import numpy as np
 
-from .._numerics.arrays import Array, dot, eps, expand, namespace, normal, safe_sqrt
+from .._numerics.arrays import (
+    Array,
+    dot,
+    eps,
+    expand,
+    largest,
+    namespace,
+    normal,
+    safe_sqrt,
+    signs,
+)
 from ..errors import (
     ArgumentError,
     CutLocusError,
@@ -189,6 +199,17 @@ class Manifold(ABC):
         xp, still = namespace(length), length == 0
         return xp.where(still, math.inf, self.injectivity_radius / xp.where(still, 1.0, length))
 
+    def room(self, x: Array) -> float:
+        """Length of the steps from ``x`` whose ends numbers of its dtype can hold.
+
+        The least one of several points. By default infinite where the manifold is `bounded`, else
+        the cube root of the largest number, and zero once an entry is larger.
+        """
+        if self.bounded:
+            return math.inf
+        most = largest(x) ** (1 / 3)
+        return most if float(namespace(x).max(abs(x))) < most else 0.0
+
     @abstractmethod
     def log(self, x: Array, y: Array) -> Array:
         """Shortest tangent vector at ``x`` with ``exp(x, log(x, y)) = y``.
@@ -301,6 +322,8 @@ class Manifold(ABC):
         """
         lead = tuple(x.shape[: x.ndim - len(self.point_shape)])
         c = normal(rng, (*batch, *lead, self.dim), x)
+        if c.shape[-1] == 1:  # not by division: one in 2²³ numbers of float32 is zero
+            return self.from_coords(x, signs(c))
         return self.from_coords(x, c / expand(safe_sqrt(dot(c, c)), 1))
 
     def random_geodesic(self, rng: np.random.Generator, x: Array) -> Callable[..., Array]:
@@ -454,4 +477,7 @@ class Manifold(ABC):
 
 
 def _largest(defect: Array) -> float:
-    return float(namespace(defect).max(defect)) if getattr(defect, "ndim", 0) else float(defect)
+    """The largest of some numbers >= 0, NaN among them; 0 of none."""
+    if not getattr(defect, "ndim", 0):
+        return float(defect)
+    return float(namespace(defect).max(defect)) if math.prod(defect.shape) else 0.0

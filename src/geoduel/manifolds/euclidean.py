@@ -107,7 +107,7 @@ class Euclidean(Manifold):
     def _flat(self, a: Array) -> Array:
         if len(self.shape) == 1:
             return a
-        return namespace(a).reshape(a, (*a.shape[: a.ndim - len(self.shape)], -1))
+        return namespace(a).reshape(a, (*a.shape[: a.ndim - len(self.shape)], self.dim))
 
     def __repr__(self) -> str:
         return f"Euclidean({', '.join(map(str, self.shape))})"

@@ -8,7 +8,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .._numerics.arrays import Array, at_zero, eps, expand, namespace, normal, safe_sqrt
+from .._numerics.arrays import (
+    Array,
+    at_zero,
+    eps,
+    expand,
+    namespace,
+    normal,
+    safe_sqrt,
+    settled,
+)
 from .._numerics.linalg import fast_matmul, svd, svdvals
 from .._support.check import positive_int
 from ..errors import ArgumentError
@@ -19,10 +28,16 @@ from ._frames import (
     flat,
     frobenius,
     generator,
+    largest,
+    long_way,
     reflector,
+    refuse_far_transport,
     relative,
     renew,
+    shortened,
+    too_long,
 )
+from .sphere import directions
 
 __all__ = ["Grassmann"]
 
@@ -107,12 +122,16 @@ class Grassmann(FrameManifold):
         return safe_sqrt(at_zero(frobenius(move, move), 0 * length2, length2))
 
     def geodesic(self, x: Array, v: Array) -> Callable[[float | Array], Array]:
-        gram, length2 = v.mT @ v, frobenius(v, v)
+        v, length2 = shortened(v, frobenius(v, v))
+        gram = v.mT @ v
         m, length = generator(0.0 * gram, gram), safe_sqrt(length2)
 
         def point(t: float | Array) -> Array:
-            e = expm(expand(t, 2) * m, abs(t) * length)[..., : self.p]
-            y = renew(x @ e[..., : self.p, :] + v @ e[..., self.p :, :])
+            if too_long(largest(abs(t) * length)):
+                y = long_way(x, 0.0 * gram, v, 1, t)
+            else:
+                e = expm(expand(t, 2) * m, abs(t) * length)[..., : self.p]
+                y = renew(x @ e[..., : self.p, :] + v @ e[..., self.p :, :])
             straight = x + expand(t, 2) * v
             return at_zero(expand(t * t * length2, 2), straight, y)  # exp(x, 0) is x
 
@@ -130,6 +149,7 @@ class Grassmann(FrameManifold):
         return self.transport_along(x, u, v) @ (self.exp(x, u).mT @ y)
 
     def transport_along(self, x: Array, v: Array, w: Array) -> Array:
+        refuse_far_transport(self, v)
         gram, p = v.mT @ v, self.p
         e = expm(generator(0.0 * gram, gram, integral=True), safe_sqrt(frobenius(v, v)))
         mean = x @ e[..., :p, 2 * p :] + v @ e[..., p : 2 * p, 2 * p :]  # of the moving basis
@@ -148,10 +168,13 @@ class Grassmann(FrameManifold):
     def unit_tangent(
         self, rng: np.random.Generator, x: Array, batch: tuple[int, ...] = ()
     ) -> Array:
+        if self.p == 1:
+            return directions(rng, x[..., 0], batch)[..., None]
         # The metric is the ambient one, so a projected Gaussian is uniform and needs no basis.
         g = normal(rng, (*batch, *x.shape), x)
         u = g - x @ (x.mT @ g)
-        return u / expand(safe_sqrt(frobenius(u, u)), 2)
+        u, length2 = settled(x, u, self.n * self.p / 32, self.to_tangent, frobenius)
+        return u / expand(safe_sqrt(length2), 2)
 
     def to_tangent(self, x: Array, a: Array) -> Array:
         return a - x @ (x.mT @ a)

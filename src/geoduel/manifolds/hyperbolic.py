@@ -13,15 +13,19 @@ from .._numerics.arrays import (
     at_zero,
     cosh_sinhc,
     dot,
+    eps,
     expand,
     namespace,
     normal,
     safe_sqrt,
     surely,
+    top,
+    vectors,
     where,
 )
 from .._support.check import positive_int
 from ..errors import ArgumentError, NotOnManifoldError
+from . import _far_out as far_out
 from .base import Manifold
 
 __all__ = ["Hyperbolic"]
@@ -40,8 +44,10 @@ class Hyperbolic(Manifold):
     The spatial part is a global chart and carries the numbers: a point's time coordinate is
     computed from it, so points stay on the sheet for ever. Lengths are measured after the boost
     that moves x to the apex (1, 0), where the metric is the dot product. So no square is ever
-    negative, however far out x is. Distances are right to rounding from tiny ones to far beyond 20.
-    At distance r from the apex, floats hold the place of a point to eʳ rounding units, no better.
+    negative. Distances, logarithms, inner products and transport are right to rounding for the
+    spatial entries as they are stored, at every radius that floats hold: 709 for float64 and 89 for
+    float32. At radius r floats hold the place of a point, and vectors, to eʳ rounding units, no
+    better. A geodesic that ends beyond what floats hold is refused by an error.
 
     `to_poincare` gives the same point in the Poincare ball, `to_poincare_tangent` the same vector;
     the `from_` functions lead back. The ball takes its metric from here: 4 |u|² / (1 - |p|²)².
@@ -93,20 +99,38 @@ class Hyperbolic(Manifold):
     # -- metric ----------------------------------------------------------------------------------
 
     def inner(self, x: Array, u: Array, v: Array) -> Array:
+        if _is_far(x, _time(x)):
+            a = self.to_coords(x, u)
+            return dot(a, a if u is v else self.to_coords(x, v))
         at_apex = _to_apex(x, u)
         return _dot(at_apex, at_apex if u is v else _to_apex(x, v))
 
     def dist(self, x: Array, y: Array) -> Array:
-        *_, q = _pair(x, y)
+        times = _times(x, y)
+        if _is_far(x, times[2]):
+            with np.errstate(all="ignore"):
+                p, q = _spatial(x, y)  # the mean of both ways is symmetric to the last bit
+                return _as(x, 0.5 * (far_out.pair(p, q).d + far_out.pair(q, p).d))
+        *_, q = _pair(x, y, times)
         return _arc(q)[0]
 
     # -- geodesics -------------------------------------------------------------------------------
 
     def geodesic(self, x: Array, v: Array) -> Callable[[float | Array], Array]:
-        v2 = self.inner(x, v, v)
+        if _is_far(x, _time(x)):
+            return lambda t: self._far_point(x, v, t)
+        at_apex = _to_apex(x, v)
+        if vectors(x, v):
+            longest = v2 = _dot(at_apex, at_apex)
+        else:
+            with np.errstate(over="ignore", under="ignore"):
+                v2 = _dot(at_apex, at_apex)
+            longest = top(v2)
 
         def point(t: float | Array) -> Array:
             length2 = t * t * v2
+            if not (t * t * longest if isinstance(t, float) else top(length2)) < _LONG:
+                return self._far_point(x, v, t)
             c, s = cosh_sinhc(length2)
             y = expand(c, 1) * x + expand(s * t, 1) * v
             # The time entry of y itself, at zero: exp(x, 0) is x to the last bit.
@@ -114,9 +138,18 @@ class Hyperbolic(Manifold):
 
         return point
 
+    def room(self, x: Array) -> float:
+        """Distance to where a fifth of the digits of the dtype are left."""
+        xp = namespace(x)
+        r = float(xp.max(xp.asinh(safe_sqrt(_dot(x, x)))))
+        return max(0.0, -0.8 * math.log(eps(x)) - r) if math.isfinite(r) else 0.0
+
     def log(self, x: Array, y: Array) -> Array:
+        times = _times(x, y)
+        if _is_far(x, times[2]):
+            return self._far_log(x, y)
         # The part of y that is tangent at x is y - cosh(d) x, of length sinh(d).
-        across, _, q = _pair(x, y)
+        across, _, q = _pair(x, y, times)
         ratio = _arc_over_sinh(q)
         u = expand(ratio, 1) * across - expand(q / 2 * ratio, 1) * x
         return _with_time(_dot(x, u) / _time(x), u)
@@ -124,8 +157,12 @@ class Hyperbolic(Manifold):
     def transport(self, x: Array, y: Array, v: Array) -> Array:
         # It is v + ratio (x + y) with ratio = <y, v>_L / (1 + cosh d). Both terms are written in
         # coordinates c at x: they cancel where x is far out and y is not, and rounding must too.
-        across, up, q = _pair(x, y)
-        above = 1 + _time(x)
+        times = _times(x, y)
+        if _is_far(x, times[2]):
+            with np.errstate(all="ignore"):
+                return self.from_coords(y, _as(x, far_out.carried(*_spatial(x, y, v))))
+        across, up, q = _pair(x, y, times)
+        above = 1 + times[0]
         c = _to_apex(x, v)
         tangential = across - expand((up + q / 2) / above, 1) * x  # of y, in coordinates
         ratio = _dot(tangential, c) / (2 + q / 2)
@@ -138,6 +175,9 @@ class Hyperbolic(Manifold):
     # -- coordinates: the boost that moves x to the apex -------------------------------------------
 
     def to_coords(self, x: Array, v: Array) -> Array:
+        if _is_far(x, _time(x)):
+            with np.errstate(all="ignore"):
+                return _as(x, far_out.coords(*_spatial(x, v)))
         return _to_apex(x, v)[..., 1:]
 
     def from_coords(self, x: Array, c: Array) -> Array:
@@ -209,14 +249,44 @@ class Hyperbolic(Manifold):
     # -- checks ----------------------------------------------------------------------------------
 
     def point_defect(self, x: Array) -> tuple[str, Array]:
-        time = safe_sqrt(1 + _dot(x, x))
+        time = far_out.time(far_out.length(x[..., 1:]))
         return "|x₀ - √(1 + |xₛ|²)| / √(1 + |xₛ|²)", abs(_time(x) - time) / time
 
     def tangent_defect(self, x: Array, v: Array) -> tuple[str, Array]:
+        xp, size = namespace(x, v), far_out.length(v)
+        x = x / far_out.length(x)[..., None]
+        v = v / xp.where(size == 0, xp.ones_like(size), size)[..., None]
+        return "|<x, v>_L| / (|x| |v|)", abs(_dot(x, v) - _time(x) * _time(v))
+
+    # -- far from the apex -------------------------------------------------------------------------
+
+    def _far_point(self, x: Array, v: Array, t: float | Array) -> Array:
         xp = namespace(x, v)
-        size = xp.asarray(safe_sqrt(dot(x, x) * dot(v, v)))
-        off = _dot(x, v) - _time(x) * _time(v)
-        return "|<x, v>_L| / (|x| |v|)", abs(off) / xp.where(size == 0, xp.ones_like(size), size)
+        with np.errstate(all="ignore"):
+            y, size = far_out.moved(*_spatial(x, v), t)
+            y = _as(x, xp.concat([far_out.time(far_out.length(y))[..., None], y], axis=-1))
+            y = xp.where(expand(size == 0, 1), x, y)  # to the last bit
+            lost = xp.isfinite(xp.sum(0 * x + 0 * v, axis=-1) + 0 * t)
+            lost = lost & ~xp.all(xp.isfinite(y), axis=-1)
+        if top(xp.asarray(lost, dtype=y.dtype)) > 0:
+            worst = float(xp.max(xp.where(lost, size, xp.zeros_like(size))))
+            raise ArgumentError(
+                f"v is too long for exp on {self}: a geodesic of length {worst:.6g} from this x "
+                f"ends beyond the numbers of {y.dtype}"
+            )
+        return y
+
+    def _far_log(self, x: Array, y: Array) -> Array:
+        xp = namespace(x, y)
+        with np.errstate(all="ignore"):
+            wide_x, wide_y = _spatial(x, y)
+            seen, hat = far_out.pair(wide_x, wide_y), far_out.split(wide_x, wide_y).hat
+            length = xp.hypot(far_out.length(seen.across), seen.forth)
+            ratio = seen.d / xp.where(length == 0, xp.ones_like(length), length)
+            along, size = ratio * seen.forth, far_out.length(wide_x)
+            u = expand(ratio, 1) * seen.across
+            u = u + expand(along * far_out.time(size), 1) * hat
+            return _as(x, xp.concat([(along * size)[..., None], u], axis=-1))
 
     def __repr__(self) -> str:
         return f"Hyperbolic({self.n})"
@@ -232,6 +302,12 @@ def _time(x: Array) -> Array:
     return float(x[0]) if type(x) is np.ndarray and x.ndim == 1 else x[..., 0]
 
 
+def _times(x: Array, y: Array) -> tuple[Array, Array, Array]:
+    """Time coordinates and their sum."""
+    x0, y0 = _time(x), _time(y)
+    return x0, y0, x0 + y0
+
+
 def _with_time(time: Array, a: Array) -> Array:
     """Set the time entry of a fresh array: in place, where no gradient needs the old one."""
     if type(a) is np.ndarray:
@@ -240,10 +316,35 @@ def _with_time(time: Array, a: Array) -> Array:
     return namespace(a).concat([time[..., None], a[..., 1:]], axis=-1)
 
 
+_FAR = 64.0, 8.0  # time entries of float64 and of others up to which the loss of digits is borne
+_LONG = 1600.0  # squared lengths up to 40 lead from there to nothing huge
+
+
+def _is_far(x: Array, time: Array) -> bool:
+    """Whether one of some time entries is so large that formulas for near points lose digits."""
+    largest = time if type(time) is float else top(time)
+    return largest > _FAR[1] and largest > _FAR[eps(x) > 1e-10]
+
+
+def _spatial(*arrays: Array) -> list[Array]:
+    """Spatial parts, in float64."""
+    xp = namespace(*arrays)
+    return [xp.astype(a[..., 1:], xp.float64) for a in arrays]
+
+
+def _as(x: Array, a: Array) -> Array:
+    """Numbers in the dtype of x."""
+    return a if a.dtype == x.dtype else namespace(a).astype(namespace(a).asarray(a), x.dtype)
+
+
 def _lift(space: Array) -> Array:
     """Point of the hyperboloid over its spatial part."""
     xp = namespace(space)
-    time = xp.asarray(safe_sqrt(1 + dot(space, space)), dtype=space.dtype)
+    with np.errstate(over="ignore"):
+        square = dot(space, space)
+    time = xp.asarray(safe_sqrt(1 + square), dtype=space.dtype)
+    if top(time) == math.inf:
+        time = far_out.time(far_out.length(space))
     return xp.concat([time[..., None], space], axis=-1)
 
 
@@ -258,15 +359,15 @@ def _from_apex(x: Array, c: Array) -> Array:
     return _with_time(time, c + expand(time / (1 + _time(x)), 1) * x)
 
 
-def _pair(x: Array, y: Array) -> tuple[Array, Array, Array]:
+def _pair(x: Array, y: Array, times: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
     """Return y - x, its time entry y₀ - x₀ apart, and q = |y - x|²_L = 4 sinh²(d/2).
 
     q is |p - r|² (1 + x₀) (1 + y₀) for the points p, r of the Poincare ball. Written with the
     difference of x and y, and the point nearer the apex beside it, nothing cancels at any distance.
     """
-    x0, y0 = _time(x), _time(y)
+    x0, y0, total = times
     across = y - x
-    up = _dot(across, x + y) / (x0 + y0)
+    up = _dot(across, x + y) / total
     x_nearer = x0 <= y0
     if isinstance(x_nearer, np.ndarray):
         # One stack for all is as good, unless a point is much farther out: no copy is needed.

@@ -196,6 +196,10 @@ class Product(Manifold):
     def extent(self, x: Array, v: Array) -> Array:
         return reduce(namespace(x).minimum, self._each("extent", x, v))
 
+    def room(self, x: Array) -> float:
+        """The least one of the factors, in the metric with weights."""
+        return min(self._scaled(self._each("room", x), 1 / 2))
+
     def log(self, x: Array, y: Array) -> Array:
         v = self.join(*self._each("log", x, y))
         if v.ndim == 1:  # else a factor has raised
@@ -353,6 +357,10 @@ class Power(Manifold):
     def extent(self, x: Array, v: Array) -> Array:
         return namespace(x).min(self.manifold.extent(x, v), axis=-1)
 
+    def room(self, x: Array) -> float:
+        """The least one of the copies."""
+        return self.manifold.room(x)
+
     def log(self, x: Array, y: Array) -> Array:
         return self._whole(self.manifold.log(x, y), x, y)
 
@@ -398,10 +406,12 @@ class Power(Manifold):
         self.manifold.check_tangent(x, v, name)
 
     def point_defect(self, x: Array) -> tuple[str, Array]:
-        return self.manifold.point_defect(x)
+        words, defect = self.manifold.point_defect(x)
+        return words, namespace(defect).max(defect, axis=-1)
 
     def tangent_defect(self, x: Array, v: Array) -> tuple[str, Array]:
-        return self.manifold.tangent_defect(x, v)
+        words, defect = self.manifold.tangent_defect(x, v)
+        return words, namespace(defect).max(defect, axis=-1)
 
     def _whole(self, value: Array, x: Array, y: Array) -> Array:
         """Carry a cut locus from a copy, to itself an entry of a batch, to the whole point."""

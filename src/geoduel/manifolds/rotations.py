@@ -27,7 +27,7 @@ from .._numerics.gradients import detached
 from .._numerics.linalg import eigh, fast_matmul, identity, svd, svdvals
 from .._support.check import positive_int
 from ..errors import ArgumentError, NotOnManifoldError
-from ._frames import flat, frobenius, largest, renew
+from ._frames import flat, frobenius, largest, renew, shortened, too_long, turned
 from .base import Manifold
 
 __all__ = ["Rotations"]
@@ -112,7 +112,8 @@ class Rotations(Manifold):
 
     def geodesic(self, x: Array, v: Array) -> Callable[[float | Array], Array]:
         omega, fresh = self._omega(x, v), renew(x)  # one Newton-Schulz step ends rounding drift
-        size2 = 0.5 * frobenius(omega, omega)
+        omega, size2 = shortened(omega, frobenius(omega, omega))
+        size2 = 0.5 * size2
         turn = _exponential(omega, size2)
 
         def point(t: float | Array) -> Array:
@@ -133,7 +134,8 @@ class Rotations(Manifold):
 
     def transport_along(self, x: Array, v: Array, w: Array) -> Array:
         omega = self._omega(x, v)
-        half = _exponential(omega, 0.5 * frobenius(omega, omega))(0.5)  # e^{Ω/2} - I
+        omega, size2 = shortened(omega, frobenius(omega, omega))
+        half = _exponential(omega, 0.5 * size2)(0.5)  # e^{Ω/2} - I
         moved = self._omega(x, w)
         moved = moved + fast_matmul(half, moved)
         return fast_matmul(x, moved + fast_matmul(moved, half))
@@ -260,6 +262,8 @@ def _exponential(omega: Array, size2: Array) -> Callable[[float | Array], Array]
 
         def turn(t: float | Array) -> Array:
             size = math.sqrt(largest(t * t * size2))
+            if too_long(size):
+                return turned(expand(t, 2) * omega) - identity(omega)
             e = expm1(expand(t, 2) * omega, size)
             if size > 4:  # each of the squarings has doubled the rounding errors
                 e = renew(identity(e) + e) - identity(e)

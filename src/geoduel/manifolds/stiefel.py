@@ -9,7 +9,16 @@ from functools import cached_property
 
 import numpy as np
 
-from .._numerics.arrays import Array, at_zero, expand, namespace, normal, safe_sqrt
+from .._numerics.arrays import (
+    Array,
+    at_zero,
+    expand,
+    namespace,
+    normal,
+    safe_sqrt,
+    settled,
+    signs,
+)
 from .._support.check import one_of, positive_int
 from ..errors import ArgumentError, CutLocusError
 from ._endpoint import average, combine, coordinates, linearize, shortest, skew, solve, tolerance
@@ -22,13 +31,17 @@ from ._frames import (
     generator,
     identity,
     largest,
+    long_way,
     reflector,
+    refuse_far_transport,
     relative,
     renew,
+    shortened,
     skew_action,
+    too_long,
 )
 from .rotations import Rotations
-from .sphere import Sphere
+from .sphere import Sphere, directions
 
 __all__ = ["Stiefel"]
 
@@ -160,19 +173,23 @@ class Stiefel(FrameManifold):
     def geodesic(self, x: Array, v: Array) -> Callable[[float | Array], Array]:
         if self._twin:
             return self._twin.geodesic(x, v)
+        v, length2 = shortened(v, frobenius(v, v))
         a, b, gram = self._parts(x, v)
         m = generator(self._c * a, gram)
-        length2 = frobenius(v, v)
         size = math.sqrt(self._c) * safe_sqrt(length2)  # bounds the norms of Ξ and of A
         p = self.p
 
         def point(t: float | Array) -> Array:
-            e = expm(expand(t, 2) * m, abs(t) * size)[..., :p]
-            y = x @ e[..., :p, :] + b @ e[..., p:, :]
-            if self._c == 2:
-                y = y @ expm(expand(-t, 2) * a, abs(t) * size)
+            if too_long(largest(abs(t) * size)):
+                y = long_way(x, a, b, self._c, t)
+            else:
+                e = expm(expand(t, 2) * m, abs(t) * size)[..., :p]
+                y = x @ e[..., :p, :] + b @ e[..., p:, :]
+                if self._c == 2:
+                    y = y @ expm(expand(-t, 2) * a, abs(t) * size)
+                y = renew(y)
             straight = x + expand(t, 2) * v
-            return at_zero(expand(t * t * length2, 2), straight, renew(y))  # exp(x, 0) is x
+            return at_zero(expand(t * t * length2, 2), straight, y)  # exp(x, 0) is x
 
         return point
 
@@ -192,6 +209,7 @@ class Stiefel(FrameManifold):
     def transport_along(self, x: Array, v: Array, w: Array) -> Array:
         if self._twin:
             return self._twin.transport_along(x, v, w)
+        refuse_far_transport(self, v)
         # In the frame that moves with the geodesic, W = X(t) α + Z. The Levi-Civita connection
         # makes parallel transport a linear equation for α and Z with constant coefficients, skew in
         # the metric. The frame moves Z, normal to X, to e^Ξ Z = Z - (∫ e^{sΞ} X ds) Nᵀ Z.
@@ -236,13 +254,18 @@ class Stiefel(FrameManifold):
     def unit_tangent(
         self, rng: np.random.Generator, x: Array, batch: tuple[int, ...] = ()
     ) -> Array:
+        if self.p == 1:
+            return directions(rng, x[..., 0], batch)[..., None]
         # A Gaussian, projected; its part X odd weighed for the metric.
         g = normal(rng, (*batch, *x.shape), x)
         k = x.mT @ g
+        if self.dim == 1:  # of the two directions, the one on the side of g: nothing cancels
+            return self.from_coords(x, signs(k[..., 1:, 0] - k[..., :1, 1]))
         odd = math.sqrt(0.5 / self._c) * (k - k.mT)
         u = g - x @ (k - odd)
-        length2 = frobenius(u, u)
+        u, length2 = settled(x, u, self.n * self.p / 32, self.to_tangent, frobenius)
         if self._c == 1:
+            odd = x.mT @ u
             length2 = length2 - 0.5 * frobenius(odd, odd)
         return u / expand(safe_sqrt(length2), 2)
 

@@ -28,6 +28,7 @@ __all__ = [
     "check_state",
     "default_radius",
     "default_step",
+    "one_problem",
     "pick",
     "questions",
 ]
@@ -183,6 +184,15 @@ def questions(
         return end.value
 
 
+def one_problem(method: Method, manifold: Manifold, x0: Array) -> None:
+    """Refuse a start with leading axes, for methods that run one problem at a time."""
+    if x0.ndim > len(manifold.point_shape):
+        raise ArgumentError(
+            f"{_name(method)} runs one problem at a time, got x0 of shape {tuple(x0.shape)}; "
+            "RDNGD takes leading axes"
+        )
+
+
 def _name(method: Method) -> str:
     return type(method).__name__
 
@@ -232,11 +242,7 @@ class DuelMethod(Method):
         self, manifold: Manifold, x0: Array, *, iterations: int | None, budget: int | None
     ) -> tuple[Method, int | None]:
         """Refuse several problems at once; nothing else depends on the run."""
-        if x0.ndim > len(manifold.point_shape):
-            raise ArgumentError(
-                f"{_name(self)} runs one problem at a time, got x0 of shape {tuple(x0.shape)}; "
-                "RDNGD takes leading axes"
-            )
+        one_problem(self, manifold, x0)
         return self, iterations
 
     def stop_reason(self, state: Any) -> str | None:

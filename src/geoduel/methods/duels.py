@@ -19,7 +19,8 @@ def mirrored_duels(
     manifold: Manifold, frame: Frame, c: np.ndarray
 ) -> Generator[tuple[Array, Array], Any, np.ndarray]:
     """Compare Exp_x(c_j) with Exp_x(-c_j); answers as numbers, -1 where the first is preferred."""
-    return (yield from _ask(manifold, *manifold.exp_pair(frame.point, frame.tangent(manifold, c))))
+    pair = manifold.exp_pair(frame.point, frame.tangent(manifold, c))
+    return (yield from _ask(manifold, *(frame.held(manifold, y) for y in pair)))
 
 
 def duels(

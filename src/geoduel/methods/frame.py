@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .._numerics.arrays import Array, device, host, namespace
+from .._numerics.arrays import Array, device, expand, host, namespace
 from ..domains.base import Domain
 from ..errors import CutLocusError, MissingOperationError
 from ..manifolds.base import Manifold
@@ -54,9 +54,12 @@ class Frame(NamedTuple):
     rotation: np.ndarray | None
     moves: int = 0
 
-    def tangent(self, manifold: Manifold, c: np.ndarray) -> Array:
+    def tangent(self, manifold: Manifold, c: np.ndarray, domain: Domain | None = None) -> Array:
         """Tangent vectors with coordinates ``c`` of shape (..., d), shortened to the `reach`."""
-        return self.vectors(manifold, self._own(self.within(manifold, c, reach(manifold))))
+        return self.vectors(manifold, self._own(self._short(manifold, c, domain)))
+
+    def _short(self, manifold: Manifold, c: np.ndarray, domain: Domain | None) -> np.ndarray:
+        return self.within(manifold, c, reach(manifold, domain, self.point))
 
     def vectors(self, manifold: Manifold, own: np.ndarray) -> Array:
         """Tangent vectors with these coordinates in the manifold's own basis, of any length."""
@@ -82,13 +85,48 @@ class Frame(NamedTuple):
 
     def at(self, manifold: Manifold, c: np.ndarray, domain: Domain | None = None) -> Array:
         """Points Exp_x(Σ c_i E_i), projected on the domain, shape (..., *point_shape)."""
-        y = manifold.exp(self.point, self.tangent(manifold, c))
-        return y if domain is None else domain.project(y)
+        y = self.held(manifold, manifold.exp(self.point, self.tangent(manifold, c, domain)))
+        return y if domain is None else _projected(domain, y, self.point)
+
+    def held(self, manifold: Manifold, y: Array) -> Array:
+        """Points as they are, but those that numbers of the dtype cannot hold become the base.
+
+        There are none unless the base is about to be such a point: see `reach`.
+        """
+        if 0 in y.shape or manifold.room(y) > 0:
+            return y
+        if y.ndim == self.point.ndim:
+            return self.point
+        return namespace(y).stack([self.held(manifold, y[i, ...]) for i in range(len(y))])
+
+    def land(
+        self, manifold: Manifold, c: np.ndarray, domain: Domain | None
+    ) -> tuple[np.ndarray, Array]:
+        """Where a step from here ends: the projection of Exp_x(Σ c_i E_i), and its coordinates."""
+        c = self._short(manifold, c, domain)
+        y = manifold.exp(self.point, self.vectors(manifold, self._own(c)))
+        if not manifold.room(y) > 0:
+            return 0 * c, self.point
+        if domain is None:
+            return c, y
+        z = _projected(domain, y, self.point)
+        if bool(namespace(z).all(z == y)):
+            return c, z
+        try:
+            return self.coordinates(manifold, z), z
+        except CutLocusError:
+            return 0 * c, self.point
 
     def move(
-        self, manifold: Manifold, c: np.ndarray, along: np.ndarray = NOTHING
+        self,
+        manifold: Manifold,
+        c: np.ndarray,
+        along: np.ndarray = NOTHING,
+        end: Array | None = None,
     ) -> tuple[Frame, np.ndarray]:
         """Move to Exp_x(Σ c_i E_i), and carry the vectors with coordinates ``along`` there.
+
+        That point may be given as ``end``, to the last bit.
 
         A frame with a rotation carries its basis: coordinates stay. One without is cheap in high
         dimension: the few vectors ``along``, of shape (k, d), are transported themselves and get
@@ -102,7 +140,7 @@ class Frame(NamedTuple):
         step R (3I - RᵀR)/2 squares the error away.
         """
         v = self.tangent(manifold, c)
-        y = manifold.exp(self.point, v)
+        y = manifold.exp(self.point, v) if end is None else end
         if self.rotation is None:
             return Frame(y, None, self.moves + 1), self._carry(manifold, v, y, along)
         R = self._carry(manifold, v, y, self.rotation.T).T
@@ -116,11 +154,8 @@ class Frame(NamedTuple):
         """Move to the nearest point of the domain; also returns the coordinates of that move."""
         if domain is None or bool(domain.contains(self.point)):
             return self, 0.0, along
-        try:
-            c = self.coordinates(manifold, domain.project(self.point))
-        except CutLocusError:
-            return self, 0.0, along
-        frame, along = self.move(manifold, c, along)
+        c, end = self.land(manifold, np.zeros(manifold.dim), domain)
+        frame, along = self.move(manifold, c, along, end)
         return frame, c, along
 
     def coordinates(self, manifold: Manifold, y: Array) -> np.ndarray:
@@ -144,15 +179,35 @@ class Frame(NamedTuple):
         return c if self.rotation is None else c @ self.rotation.T
 
 
-def reach(manifold: Manifold) -> float:
+def reach(manifold: Manifold, domain: Domain | None = None, x: Array | None = None) -> float:
     """Longest step that makes sense, a geodesic length.
 
-    The injectivity radius, since geodesics come back beyond it. Where the curvature is known and
-    negative also 100 in its unit, since points at distance r have entries of size e^r.
+    The injectivity radius, since geodesics come back beyond it; in a domain its diameter. From the
+    point ``x`` also its `Manifold.room`, beyond which numbers of its dtype hold no points. Where
+    the curvature is known and negative also 100 in its unit, since points at distance r have
+    entries of size e^r.
     """
     low = manifold.curvature[0]
     curved = -math.inf < low < 0
-    return min(manifold.injectivity_radius, 100 / math.sqrt(-low) if curved else math.inf)
+    return min(
+        manifold.injectivity_radius,
+        100 / math.sqrt(-low) if curved else math.inf,
+        math.inf if domain is None else domain.diameter,
+        math.inf if x is None else manifold.room(x),
+    )
+
+
+def _projected(domain: Domain, y: Array, instead: Array) -> Array:
+    """Nearest points of the domain; ``instead``, one of its points, where several are as near."""
+    if y.ndim == instead.ndim:
+        try:
+            return domain.project(y)
+        except CutLocusError:
+            return instead
+    z = domain.project(y)  # of several points, those are NaN
+    xp, axes = namespace(z), tuple(range(-instead.ndim, 0))
+    lost = xp.any(xp.isnan(z), axis=axes)
+    return xp.where(expand(lost, instead.ndim), instead, z) if bool(xp.any(lost)) else z
 
 
 def to_numpy(a: Array) -> np.ndarray:

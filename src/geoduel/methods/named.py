@@ -23,6 +23,18 @@ from .paper.rdngd import RDNGD
 from .paper.rrdngd import RRDNGD
 from .people.bisection import Bisection
 from .people.ideal_point import IdealPoint
+from .rivals import (
+    SCOBO,
+    STP,
+    ComparisonNGD,
+    MinibatchSTP,
+    NelderMead,
+    OnePlusOne,
+    OnePlusOneCMA,
+    OrderACD,
+    OrderCD,
+    RankSGD,
+)
 
 __all__ = ["METHODS", "named", "start_point"]
 
@@ -36,8 +48,21 @@ METHODS: dict[str, type[Method]] = {
     "rdfw": RDFW,
     "bisection": Bisection,
     "ideal-point": IdealPoint,
+    "stp": STP,
+    "minibatch-stp": MinibatchSTP,
+    "order-cd": OrderCD,
+    "order-acd": OrderACD,
+    "scobo": SCOBO,
+    "rank-sgd": RankSGD,
+    "comparison-ngd": ComparisonNGD,
+    "one-plus-one": OnePlusOne,
+    "one-plus-one-cma": OnePlusOneCMA,
+    "nelder-mead": NelderMead,
 }
 """The methods by the name that `geoduel.minimize` takes."""
+
+OTHER_NAMES = {"beta-ngd": "rdngd", "alpha-beta-ngd": "rrdngd"}
+"""Names of the same methods elsewhere: those of Saha, Koren and Mansour, on `Euclidean`."""
 
 
 def named(
@@ -48,7 +73,7 @@ def named(
     Parameters
     ----------
     method : str or Method
-        A name in `METHODS`, or an instance of the package's or a caller's own class.
+        A name in `METHODS` or `OTHER_NAMES`, or an instance of the package's or a caller's class.
     domain : Domain, optional
         Feasible set; None leaves an instance as it is.
     options : dict, optional
@@ -77,7 +102,7 @@ def named(
             )
         method = check_method(method)
         return method if domain is None else method.with_domain(domain)
-    one_of(method, "method", tuple(METHODS))
+    method = one_of(OTHER_NAMES.get(method, method), "method", tuple(METHODS))
     kind: Any = METHODS[method]
     names = [f.name for f in fields(kind) if f.repr]
     for name in options:

@@ -4,6 +4,8 @@ An oracle is a callable that compares two points,
 
     oracle(x, y) -> +1 if y is preferred (f(x) > f(y)), -1 if x is preferred, 0 for a tie.
 
+The points it is given are copies, which it may overwrite.
+
 It may have an attribute ``vectorized``. Without it, or where it is false, the oracle is given one
 pair of points and answers one number. Where it is true, x and y may have leading axes and the
 answer is an array with one entry a pair.
@@ -22,7 +24,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from .._numerics.arrays import Array, host, namespace
+from .._numerics.arrays import Array, copied, host, namespace
 from .._numerics.batches import along_one_axis, as_like, leading_shape
 from ..errors import BudgetExhaustedError, OracleError
 
@@ -95,15 +97,15 @@ def _checked_answers(
     point_ndim: int | None = None,
     executor: Executor | None = None,
 ) -> Any:
-    """Ask a user's oracle."""
+    """Ask a user's oracle, with copies: whatever it writes to them, the method's points stay."""
     try:
         if getattr(oracle, "vectorized", False) or point_ndim is None:
-            answer = oracle(x, y)
+            answer = oracle(copied(x), copied(y))
         elif x.ndim == y.ndim == point_ndim:
-            return checked_answer(oracle(x, y))
+            return checked_answer(oracle(copied(x), copied(y)))
         else:
-            lead, (xs, ys) = along_one_axis(point_ndim, x, y)
-            each = (map if executor is None else executor.map)(oracle, xs, ys)
+            lead, pairs = along_one_axis(point_ndim, x, y)
+            each = (map if executor is None else executor.map)(oracle, *map(copied, pairs))
             return as_like(np.reshape([checked_answer(a) for a in each], lead), x)
     except (OracleError, BudgetExhaustedError):
         raise

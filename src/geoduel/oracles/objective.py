@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from .._numerics.arrays import Array, device, host, namespace
+from .._numerics.arrays import Array, copied, device, host, namespace
 from ..errors import ArgumentError, BudgetExhaustedError, OracleError
 from .base import OracleBase, answer_of, index_of
 from .memory import ArrayMemory, PointMemory
@@ -27,7 +27,8 @@ def from_objective(
     Parameters
     ----------
     f : callable
-        Maps a point to a number (a float, or an array without axes): smaller is better. ``+inf``
+        Maps a point to a number (a float, or an array without axes): smaller is better. The point
+        is a copy, which it may overwrite. ``+inf``
         is allowed and loses to every number, which suits points that are infeasible; NaN and
         ``-inf`` are errors.
     vectorized : bool
@@ -125,7 +126,8 @@ class Objective(OracleBase):
         return values[0], values[1]
 
     def _call(self, x: Array) -> Any:
-        """What the function returns; what it raises becomes an OracleError."""
+        """What the function returns at a copy; what it raises becomes an OracleError."""
+        x = copied(x)
         try:
             return self._f(x)
         except (OracleError, BudgetExhaustedError):  # of an oracle inside it
@@ -142,11 +144,14 @@ class Objective(OracleBase):
         p = self.point_ndim or 0
         leads = [tuple(a.shape[: a.ndim - p]) for a in arrays]
         rows = [a[i] for a, lead in zip(arrays, leads, strict=True) for i in np.ndindex(*lead)]
-        values = np.array(
-            list((map if executor is None else executor.map)(self._evaluate_one, rows))
-        )
+        try:
+            each = list((map if executor is None else executor.map)(self._evaluate_one, rows))
+        except (OracleError, BudgetExhaustedError):
+            raise
+        except Exception as error:  # a function that cannot be pickled, a worker that died
+            raise OracleError(f"the executor raised {type(error).__name__}: {error}") from error
         ends = np.cumsum([math.prod(lead) for lead in leads])
-        parts = np.split(values.astype(np.float64), ends[:-1])
+        parts = np.split(np.array(each, dtype=np.float64), ends[:-1])
         return [part.reshape(lead) for part, lead in zip(parts, leads, strict=True)]
 
     def _evaluate(self, x: Array) -> Array:

@@ -11,6 +11,8 @@ from .base import is_bool
 
 __all__ = ["from_preference"]
 
+ANSWERS = {"a": -1, "left": -1, "b": +1, "right": +1, "tie": 0}
+
 
 def from_preference(prefers: Callable[[Array, Array], Any]) -> _Preference:
     """Oracle from a function, or a person behind it, that says which of two points is better.
@@ -18,7 +20,8 @@ def from_preference(prefers: Callable[[Array, Array], Any]) -> _Preference:
     Parameters
     ----------
     prefers : callable
-        ``prefers(a, b)`` returns "a", "b" or "tie", or a bool: True if a is preferred.
+        ``prefers(a, b)`` returns "a", "b" or "tie", or a bool: True if a is preferred. "left" and
+        "right" are a and b, for code that shows them side by side.
 
     Returns
     -------
@@ -61,11 +64,11 @@ class _Preference:
         except Exception as error:
             raise OracleError(f"the preference raised {type(error).__name__}: {error}") from error
         if isinstance(choice, str):
-            if (answer := {"a": -1, "b": +1, "tie": 0}.get(choice)) is not None:
+            if (answer := ANSWERS.get(choice)) is not None:
                 return answer
         elif is_bool(choice) and getattr(choice, "ndim", 0) == 0:
             return -1 if choice else +1
         raise OracleError(
-            f'the preference answered {choice!r:.80}, expected "a", "b", "tie" or a bool '
-            "(True: a is preferred)"
+            f'the preference answered {choice!r:.80}, expected "a", "b", "tie", "left" (a), '
+            '"right" (b) or a bool (True: a is preferred)'
         )

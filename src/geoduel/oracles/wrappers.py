@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._numerics.arrays import Array, host, namespace
+from .._numerics.arrays import Array, copied, host, namespace
 from .._numerics.batches import along_one_axis, leading_shape
 from .._support.check import positive_int
 from ..errors import ArgumentError, BudgetExhaustedError, OracleError
@@ -196,7 +196,7 @@ class Recorded(Wrapper):
         self, x: Array, y: Array, point_ndim: int | None = None, executor: Executor | None = None
     ) -> Any:
         # Copied first: the oracle might write to what it is given.
-        x_copy, y_copy = (namespace(a).asarray(a, copy=True) for a in (x, y))
+        x_copy, y_copy = copied(x), copied(y)
         answer = answers(self.oracle, x, y, point_ndim, executor)
         if isinstance(answer, int):
             self.records.append(Record(x_copy, y_copy, answer))

@@ -8,7 +8,7 @@ in a database. The method is replayed from it: nothing is lost, and no process h
 from .create import create_study, delete_study, import_study, load_study, study_names
 from .crowd import Camp, Disagreement
 from .raters import Rater
-from .records import Duel, Progress
+from .records import Duel, Progress, Upgrade
 from .storage.base import Storage
 from .storage.memory import MemoryStorage
 from .study import Study
@@ -22,6 +22,7 @@ __all__ = [
     "Rater",
     "Storage",
     "Study",
+    "Upgrade",
     "create_study",
     "delete_study",
     "import_study",

@@ -71,7 +71,9 @@ class Assigner:
         ]
         if len(held) + len(events) < n:
             most = self._room(mine, now) if n > 1 else math.inf
-            new = self._new(rater, book.number + len(events) + 1, most)
+            by_event = self.settings["format"] < 2
+            number = book.number + len(events) + 1 if by_event else len(book.entries)
+            new = self._new(rater, number, most)
             events += islice(new, n - len(held) - len(events))
         if not held and not events and not (held := [e.id for e in mine][:n]):
             raise self._nothing(now)
@@ -80,15 +82,17 @@ class Assigner:
 
     def finished(self) -> str | None:
         """Why the study asks no more; None if it does."""
+        return self.over_budget() or self.player.stop_reason
+
+    def over_budget(self) -> str | None:
+        """The word for it where the budget is spent, otherwise None."""
         budget = self.settings["budget"]
-        if budget is not None and self.book.answered >= budget:
-            return "budget"
-        return self.player.stop_reason
+        return "budget" if budget is not None and self.book.answered >= budget else None
 
     # -- new questions ---------------------------------------------------------------------------
 
     def _new(self, rater: str | None, number: int, most: float) -> Iterator[Event]:
-        """Events of new questions, the first of them that number: a repeat if due, then others."""
+        """Events of new questions, drawn by that number on: a repeat if due, then others."""
         book, budget = self.book, self.settings["budget"]
         left = math.inf if budget is None else budget - book.answered - len(book.open)
         if left <= 0 or self.finished() is not None:
@@ -162,14 +166,14 @@ class Assigner:
         most = self.player.open_at_once
         if most is None:
             return math.inf
-        out = sum(now - entry.held_since < LATE for entry in self.book.open.values())
+        out = sum(_held(entry, now) < LATE for entry in self.book.open.values())
         return max(most - out, 0 if mine else 1)
 
     # -- questions that are out ------------------------------------------------------------------
 
     def _is_free(self, entry: Entry, now: float) -> bool:
         """Whether an open question may go to someone else: its time is over, or its process."""
-        return now - entry.held_since > self.settings["lease"] or holders.is_dead(entry.holder)
+        return _held(entry, now) > self.settings["lease"] or holders.is_dead(entry.holder)
 
     def _nothing(self, now: float) -> Exception:
         """The error that says why there is no question."""
@@ -177,13 +181,19 @@ class Assigner:
             return StudyFinishedError(
                 f"study {self.name!r} asks no more: {reason}; recommend() is the result", reason
             )
-        since = [e.held_since for e in self.book.open.values()]
-        wait = max(0.0, min(since, default=now) + self.settings["lease"] - now)
+        since = [_held(e, now) for e in self.book.open.values()]
+        wait = max(0.0, self.settings["lease"] - max(since, default=0.0))
         return NothingToAskError(
             f"study {self.name!r}: all {len(since)} open questions are out, and nothing can be "
             f"asked before one is answered; the first may be asked again in {wait:.0f} s",
             wait,
         )
+
+
+def _held(entry: Entry, now: float) -> float:
+    """Seconds for which a question has been out; from now on where a clock was wrong."""
+    entry.held_since = min(entry.held_since, now)
+    return now - entry.held_since
 
 
 def _question(duel: int, a: Any, b: Any, role: str, left: str, **more: Any) -> Event:

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import base64
 import inspect
+import json
 import math
 from dataclasses import fields, is_dataclass
 from functools import cache
@@ -25,13 +26,18 @@ from ..errors import ArgumentError, GeoduelError
 
 __all__ = [
     "NotStorableError",
+    "check_depth",
     "check_json",
     "decode_settings",
     "decode_state",
     "encode_settings",
     "encode_state",
+    "is_text",
 ]
 
+MOST_DEPTH = 64  # of nested lists and dictionaries
+MOST_TEXT = 2**20  # characters of a user attribute
+MOST_INT = 10**300
 PACKAGE = __name__.split(".")[0]
 
 
@@ -113,7 +119,10 @@ def decode_settings(value: Any) -> Any:
     if name == "float":
         return float(given["value"])
     if name == "array":
-        return np.array(given["entries"], dtype=np.dtype(given["dtype"]))
+        dtype = np.dtype(given["dtype"])
+        if dtype.kind not in "fiub":
+            raise ArgumentError(f"an array of settings has dtype {given['dtype']!r:.40}")
+        return np.array(given["entries"], dtype=dtype)
     if name not in _types():
         raise ArgumentError(f"this version of geoduel has nothing called {name!r}")
     kind = _types()[name]
@@ -123,6 +132,8 @@ def decode_settings(value: Any) -> Any:
     positional: tuple[Any, ...] = ()
     for key, parameter in parameters.items():
         if parameter.kind is parameter.VAR_POSITIONAL:
+            if key not in given:
+                raise ArgumentError(f"{name} of this version takes {key}, which is not there")
             positional = decode_settings(given.pop(key))
     try:
         return kind(*positional, **{key: decode_settings(item) for key, item in given.items()})
@@ -214,17 +225,50 @@ def _array(array: str, dtype: str, shape: list[int], strides: list[int]) -> np.n
 # -- what users attach -----------------------------------------------------------------------------
 
 
+def is_text(value: str) -> bool:
+    """Whether UTF-8 can write a text, and databases can hold it: no half characters, no NUL."""
+    try:
+        value.encode("utf-8")
+    except UnicodeEncodeError:
+        return False
+    return "\0" not in value
+
+
+def check_depth(value: Any, most: int = MOST_DEPTH) -> None:
+    """ValueError if lists and dictionaries are nested deeper than that, or hold themselves."""
+    if isinstance(value, list | tuple | dict):
+        if most == 0:
+            raise ValueError(f"it is nested more than {MOST_DEPTH} deep")
+        for item in value.values() if isinstance(value, dict) else value:
+            check_depth(item, most - 1)
+
+
 def check_json(value: Any, name: str) -> Any:
-    """Return ``value`` if JSON can hold it, or raise an error that names it."""
-    if value is None or isinstance(value, bool | int | str):
+    """Return ``value`` if JSON can hold it and it is not too large; an error names it otherwise."""
+    try:
+        check_depth(value)
+    except ValueError as error:
+        raise ArgumentError(f"{name} cannot be stored: {error}") from None
+    found = _plain(value, name)
+    size = len(json.dumps(found))
+    if size > MOST_TEXT:
+        raise ArgumentError(f"{name} has {size:,} characters as JSON, beyond {MOST_TEXT:,}")
+    return found
+
+
+def _plain(value: Any, name: str) -> Any:
+    if value is None or isinstance(value, bool | str):
+        return value
+    if isinstance(value, int) and abs(value) < MOST_INT:
         return value
     if isinstance(value, float) and math.isfinite(value):
         return value
     if isinstance(value, list | tuple):
-        return [check_json(item, f"{name}[{i}]") for i, item in enumerate(value)]
+        return [_plain(item, f"{name}[{i}]") for i, item in enumerate(value)]
     if isinstance(value, dict) and all(isinstance(key, str) for key in value):
-        return {key: check_json(item, f"{name}[{key!r}]") for key, item in value.items()}
+        return {key: _plain(item, f"{name}[{key!r:.40}]") for key, item in value.items()}
+    shown = "an integer of more than 300 digits" if isinstance(value, int) else f"{value!r:.80}"
     raise ArgumentError(
         f"{name} must be what JSON can hold (texts, finite numbers, true, false, null, lists, "
-        f"dictionaries with texts as keys), got {value!r:.80}"
+        f"dictionaries with texts as keys), got {shown}"
     )

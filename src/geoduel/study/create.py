@@ -15,13 +15,20 @@ import numpy as np
 from .._support.check import positive, positive_int, real
 from .._version import __version__
 from ..domains.base import Domain
-from ..errors import ArgumentError, DuplicateStudyError
+from ..errors import (
+    ArgumentError,
+    DuplicateStudyError,
+    MalformedExportError,
+    MissingExtraError,
+    StorageError,
+)
 from ..manifolds.base import Manifold
 from ..methods import Method, for_people
 from ..methods.named import METHODS, named
 from ..methods.people.questions import QuestionMethod
-from .codec import encode_settings
-from .settings import FORMAT, describe, method_version
+from .codec import decode_settings, encode_settings, is_text
+from .intake import check_events, check_size, check_sizes, malformed
+from .settings import FORMAT, describe, method_version, part, read_settings
 from .storage.base import Storage
 from .storage.place import as_storage
 from .study import Study
@@ -29,6 +36,7 @@ from .transfer import read_export
 
 __all__ = ["create_study", "delete_study", "import_study", "load_study", "study_names"]
 
+LEASE = 600.0
 # Share of questions asked again, for methods made for people, and from which answer of a rater on:
 # the first answers tell more if each is about something else.
 REPEATS, REPEATS_AFTER = 0.05, 15
@@ -46,7 +54,7 @@ def create_study(
     x0: np.ndarray | None = None,
     budget: int | None = None,
     iterations: int | None = None,
-    lease: float = 600.0,
+    lease: float = LEASE,
     repeats: float | None = None,
     votes: int = 1,
     **options: Any,
@@ -70,7 +78,8 @@ def create_study(
     study_name : str, optional
         By default a random one.
     load_if_exists : bool
-        Go on with a study of that name, if there is one; manifold and method must be the same.
+        Go on with a study of that name, if there is one. Manifold and method must be the same, and
+        so must any other setting that is given.
     rng : int or numpy.random.Generator, optional
         Seed. The same seed and answers give the same questions.
     x0 : ndarray of shape point_shape, optional
@@ -127,8 +136,8 @@ def create_study(
     for name, limit in {"budget": budget, "iterations": iterations}.items():
         if limit is not None:
             positive_int(limit, name)
-    if study_name is not None and not (isinstance(study_name, str) and study_name.strip()):
-        raise ArgumentError(f"study_name must be a text that is not blank, got {study_name!r}")
+    if study_name is not None:
+        _text(study_name)
     chosen: Any = _chosen(manifold, method, domain, budget, options)
     asks_people = isinstance(chosen, QuestionMethod)
     if positive_int(votes, "votes") > 1 and asks_people:
@@ -162,15 +171,27 @@ def create_study(
     }
     place = as_storage(storage)
     study_name = study_name or f"study-{secrets.token_hex(4)}"
+    wanted = {
+        "seed": None if rng is None or isinstance(rng, np.random.Generator) else settings["seed"],
+        "x0": settings["x0"],
+        "budget": budget,
+        "iterations": iterations,
+        "lease": None if lease == LEASE else settings["lease"],
+        "repeats": None if repeats is None else share,
+        "votes": None if votes == 1 else votes,
+    }
+    if method == "auto":
+        more = options if domain is None else options | {"domain": domain}
+        wanted |= {f"method.{name}": describe(chosen)[name] for name in more}
     if load_if_exists and study_name in place.names():
-        return _same(study_name, place, manifold, method, chosen)
+        return _same(study_name, place, manifold, method, chosen, wanted)
 
     try:
         return Study._create(place, study_name, json.dumps(settings), manifold, chosen)
     except DuplicateStudyError:
         if not load_if_exists:
             raise
-        return _same(study_name, place, manifold, method, chosen)
+        return _same(study_name, place, manifold, method, chosen, wanted)
 
 
 def load_study(
@@ -200,11 +221,16 @@ def load_study(
     UnknownStudyError
         If there is no study of that name.
     ReplayError
-        If another version of the method made it, or the log was altered.
+        If the log or the settings were altered.
+
+    Warns
+    -----
+    OlderStudyWarning
+        If another version of the method made it: see `Study.upgrade`.
     """
     if storage is None:
         raise ArgumentError("storage: a study in memory cannot be loaded; keep the Study itself")
-    return Study(study_name, as_storage(storage), manifold, method)
+    return Study(_text(study_name), as_storage(storage, create=False), manifold, method)
 
 
 def delete_study(study_name: str, storage: str | Storage) -> None:
@@ -222,7 +248,7 @@ def delete_study(study_name: str, storage: str | Storage) -> None:
     UnknownStudyError
         If there is no study of that name.
     """
-    as_storage(storage).delete(study_name)
+    as_storage(storage, create=False).delete(_text(study_name))
 
 
 def study_names(storage: str | Storage) -> list[str]:
@@ -233,7 +259,7 @@ def study_names(storage: str | Storage) -> list[str]:
     storage : str or Storage
         See `create_study`.
     """
-    return as_storage(storage).names()
+    return as_storage(storage, create=False).names()
 
 
 def import_study(
@@ -263,15 +289,35 @@ def import_study(
     Raises
     ------
     ArgumentError
-        If the file is no export, or not all of one.
-    ReplayError
-        If it was altered, or is of another version of the method.
+        If the file cannot be read.
+    MalformedExportError
+        If it is no export, was altered, or holds what no study writes. Nothing is stored then.
     DuplicateStudyError
         If there is a study of that name.
     """
     found = read_export(Path(path))
-    name, settings = study_name or found.name, json.dumps(found.settings)
-    return Study._create(as_storage(storage), name, settings, manifold, method, found.rows)
+    place, name = as_storage(storage), _text(study_name or found.name)
+    text = json.dumps(found.settings)
+    try:
+        settings = read_settings(text, name)
+        for key, given in {"manifold": manifold, "method": method}.items():
+            if given is None:
+                check_sizes(settings[key], key)
+        geometry: Manifold = part(settings, "manifold", manifold, name)
+        if manifold is None:
+            check_size(geometry, part(settings, "method", method, name) if method is None else None)
+        x0 = None if settings["x0"] is None else _start(geometry, decode_settings(settings["x0"]))
+        dtype = np.dtype(float) if x0 is None else x0.dtype
+        check_events(found.rows, geometry, dtype)
+        return Study._create(place, name, text, manifold, method, found.rows, rehearse=True)
+    except (MalformedExportError, MissingExtraError, DuplicateStudyError, StorageError, Warning):
+        raise
+    except ArgumentError as error:
+        if manifold is not None or method is not None or "when loading it" in str(error):
+            raise  # the caller's to mend
+        raise malformed(error) from error
+    except Exception as error:
+        raise malformed(error) from error
 
 
 # -- arguments -------------------------------------------------------------------------------------
@@ -305,6 +351,16 @@ def _name(method: Method) -> str:
     return next(names, type(method).__name__)
 
 
+def _text(study_name: object) -> str:
+    """A name that every database can hold."""
+    if isinstance(study_name, str) and study_name.strip() and is_text(study_name):
+        return study_name
+    raise ArgumentError(
+        "study_name must be a text that is not blank, of characters that UTF-8 has and without "
+        f"NUL; got {study_name!r:.80}"
+    )
+
+
 def _seed(rng: np.random.Generator | int | None) -> int:
     if rng is None:
         return secrets.randbits(63)
@@ -327,7 +383,26 @@ def _start(manifold: Manifold, x0: Any) -> np.ndarray:
 
 
 def _same(
-    name: str, storage: Storage, manifold: Manifold, method: str | Method, chosen: Method
+    name: str,
+    storage: Storage,
+    manifold: Manifold,
+    method: str | Method,
+    chosen: Method,
+    wanted: dict[str, Any],
 ) -> Study:
-    """The study of that name, if it is the one that was asked for; "auto" takes any method."""
-    return Study(name, storage, manifold, None if method == "auto" else chosen)
+    """The study of that name, if it is the one that was asked for; "auto" takes any method.
+
+    What was left to its default may be anything.
+    """
+    study = Study(name, storage, manifold, None if method == "auto" else chosen)
+    for key, value in wanted.items():
+        part, _, of_method = key.partition(".")
+        there = study.settings[part]
+        there = there.get(of_method) if of_method else there
+        if value is not None and there != value:
+            shown = {"seed": "rng"}.get(key, of_method or key)
+            raise ArgumentError(
+                f"{shown}={value!r:.80} differs from the study {name!r} that exists, which has "
+                f"{there!r:.80}; leave it out to go on with that study"
+            )
+    return study

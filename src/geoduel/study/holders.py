@@ -32,6 +32,6 @@ def is_dead(holder: str | None) -> bool:
         os.kill(int(pid), 0)
     except ProcessLookupError:
         return True
-    except OSError:
+    except (OSError, OverflowError):
         pass
     return False

@@ -8,6 +8,9 @@ A study is an append-only list of events, one JSON line each, numbered 1, 2, ...
     report     an outside comparison: better, worse
     undo       the number of the answer (or report) that is taken back
     attribute  a user attribute: key, value
+    settings   the digest of the settings, so that altered ones are recognised
+    result     what the study recommends after the answers so far: point, uncertainty, noise
+    upgrade    the version of the method that has learned from the answers so far
 
 Nothing is ever changed or removed, an undo included, so that the log also says who did what when.
 Each event is chained to those before it by a digest: a log that was altered is recognised.
@@ -20,17 +23,44 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
+from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from .codec import decode_state
 from .raters import Tally
 
-__all__ = ["EMPTY", "WORDS", "Book", "Entry", "Event", "Given", "Row", "chain", "event_line"]
+__all__ = [
+    "EMPTY",
+    "KINDS",
+    "WORDS",
+    "Book",
+    "Entry",
+    "Event",
+    "Given",
+    "Kept",
+    "Row",
+    "chain",
+    "event_line",
+    "seal",
+]
 
 EMPTY = "0" * 32  # digest of the log without events
-KINDS = ("question", "lease", "answer", "report", "undo", "attribute")
+KINDS = (
+    "question",
+    "lease",
+    "answer",
+    "report",
+    "undo",
+    "attribute",
+    "settings",
+    "result",
+    "upgrade",
+)
 WORDS = ("a", "b", "tie", "skip")
+LAST = 8  # results that are remembered, for undo
 
 Event = dict[str, Any]
 
@@ -51,6 +81,12 @@ def event_line(event: Event) -> str:
 def chain(digest: str, line: str) -> str:
     """Digest of a log that is longer by one line."""
     return hashlib.blake2b((digest + line).encode("ascii"), digest_size=16).hexdigest()
+
+
+def seal(settings: dict[str, Any]) -> str:
+    """Digest of settings, whatever the order of their keys and the spaces between them."""
+    text = json.dumps(settings, sort_keys=True, separators=(",", ":"))
+    return hashlib.blake2b(text.encode("ascii"), digest_size=16).hexdigest()
 
 
 @dataclass(slots=True)
@@ -89,6 +125,16 @@ class Given(NamedTuple):
     weight: float  # of the rater, when it was given
 
 
+class Kept(NamedTuple):
+    """What the study recommended once so many answers had counted."""
+
+    given: int
+    point: Any  # nested lists
+    uncertainty: float | None
+    noise: float | None
+    stopped: str | None  # why the method asks no more
+
+
 @dataclass
 class Book:
     """State of a study as far as the log alone tells it; `take` brings it up to date.
@@ -107,6 +153,14 @@ class Book:
         Counts of each rater.
     answers : dict of str to int
         How many answers of each kind count; ``reports`` are counted apart.
+    results : deque of Kept
+        The last results, of answers that still count.
+    history : list of (int, float)
+        Answers given, and the uncertainty after them, of all results.
+    sealed : str or None
+        Digest of the settings; None in a log of an earlier version of the package.
+    version : int or None
+        Of the method that the study was upgraded to.
     """
 
     digests: list[str] = field(default_factory=list)
@@ -117,6 +171,11 @@ class Book:
     attributes: dict[str, Any] = field(default_factory=dict)
     answers: dict[str, int] = field(default_factory=lambda: dict.fromkeys(WORDS, 0))
     reports: int = 0
+    repeats: dict[int, list[int]] = field(default_factory=dict)  # of each duel
+    results: deque[Kept] = field(default_factory=lambda: deque(maxlen=LAST))
+    history: list[tuple[int, float]] = field(default_factory=list)
+    sealed: str | None = None
+    version: int | None = None
     rewound: int | None = None  # the first index of `given` that changed since a player looked
 
     @property
@@ -134,11 +193,17 @@ class Book:
         """Answers that count, ties included."""
         return self.answers["a"] + self.answers["b"] + self.answers["tie"]
 
-    @property
-    def last_batch(self) -> int:
-        """The last batch of the method with an answer; 0 if there is none."""
-        at = (self.entries[given.duel].at for given in reversed(self.given))
-        return next((place[0] for place in at if place is not None), 0)
+    def is_built_on(self, given: Given) -> bool:
+        """Whether an answer led to questions that have answers, so that it cannot be taken back.
+
+        A vote that came when those had answers already is one that led to nothing.
+        """
+        at = self.entries[given.duel].at
+        if at is None:
+            return False
+        places = ((self.entries[other.duel].at, other.number) for other in self.given)
+        later = (number for place, number in places if place is not None and place[0] > at[0])
+        return next(later, 0) > given.number
 
     def of_raters(self, *raters: str) -> Book:
         """A book of the same duels in which only the answers of some raters count."""
@@ -172,6 +237,8 @@ class Book:
         at = event.get("at")
         if event["duel"] != len(self.entries):
             raise ValueError(f"event {number} has duel {event['duel']}, not {len(self.entries)}")
+        if event.get("of") is not None and event["of"] >= len(self.entries):
+            raise ValueError(f"event {number} repeats duel {event['of']}, which is not there")
         entry = Entry(
             id=event["duel"],
             a=event["a"],
@@ -183,12 +250,14 @@ class Book:
             at=None if at is None else tuple(at),
             of=event.get("of"),
         )
+        if entry.of is not None:
+            self.repeats.setdefault(entry.of, []).append(entry.id)
         self.entries.append(entry)
         self.open[entry.id] = entry
         self._hold(entry, event)
 
     def _lease(self, number: int, event: Event) -> None:
-        entry = self.entries[event["duel"]]
+        entry = self.open[event["duel"]]
         entry.rater = event.get("rater")
         self._hold(entry, event)
 
@@ -196,7 +265,7 @@ class Book:
         entry.holder, entry.held_since = event.get("holder"), event["time"]
 
     def _answer(self, number: int, event: Event) -> None:
-        entry, answer = self.entries[event["duel"]], event["answer"]
+        entry, answer = self.open[event["duel"]], event["answer"]
         entry.answer, entry.answered, entry.number = answer, event["time"], number
         entry.rater = event.get("rater")
         del self.open[entry.id]
@@ -227,6 +296,9 @@ class Book:
         given = self.given.pop(index)
         entry = self.entries[given.duel]
         self.rewound = index if self.rewound is None else min(index, self.rewound)
+        for known in (self.results, self.history):
+            while known and known[-1][0] > index:
+                known.pop()
         if entry.role == "report":
             self.reports -= 1
             entry.withdrawn = True
@@ -243,6 +315,21 @@ class Book:
     def _attribute(self, number: int, event: Event) -> None:
         self.attributes[event["key"]] = event["value"]
 
+    def _settings(self, number: int, event: Event) -> None:
+        if self.sealed not in (None, event["digest"]):
+            raise ValueError(f"event {number} belongs to other settings")
+        self.sealed = event["digest"]
+
+    def _result(self, number: int, event: Event) -> None:
+        uncertainty, noise = decode_state(event["uncertainty"]), decode_state(event["noise"])
+        kept = Kept(len(self.given), event["point"], uncertainty, noise, event["stopped"])
+        self.results.append(kept)
+        if uncertainty is not None and math.isfinite(uncertainty):
+            self.history.append((kept.given, uncertainty))
+
+    def _upgrade(self, number: int, event: Event) -> None:
+        self.version = event["version"]
+
     # -- counts ----------------------------------------------------------------------------------
 
     def _tally(self, entry: Entry, answer: str, by: int) -> Tally:
@@ -250,8 +337,10 @@ class Book:
         self.answers[answer] += by
         rater = self.raters.setdefault(entry.rater or "", Tally())
         rater.count(answer, by, entry.left)
-        if entry.of is not None and answer != "skip":
-            first = self.entries[entry.of]
-            if first.answer is not None and first.rater == entry.rater:
-                rater.compare(first.answer, answer, by)
+        pairs = [(entry, self.entries[i]) for i in self.repeats.get(entry.id, ())]
+        if entry.of is not None:
+            pairs.append((self.entries[entry.of], entry))
+        for first, again in pairs:  # counted while both have an answer, whichever came last
+            if first.answer is not None and again.answer is not None and first.rater == again.rater:
+                rater.compare(first.answer, again.answer, by)
         return rater

@@ -78,6 +78,8 @@ class Player(ABC):
         Length of the run, as in `geoduel.minimize`.
     votes : int
         Answers wanted to each question.
+    by_event : bool
+        Number random draws by events, as studies of format 1 do, and not by duels.
     """
 
     method: Any
@@ -87,6 +89,7 @@ class Player(ABC):
     iterations: int | None = None
     budget: int | None = None
     votes: int = 1
+    by_event: bool = False
     count: int = field(init=False, default=0)  # answers given so far
     number: int = field(init=False, default=0)  # of the last event among them
     iteration: int = field(init=False, default=0)
@@ -145,7 +148,7 @@ class Player(ABC):
 
     @abstractmethod
     def questions(self, book: Book, number: int, rater: str | None) -> Iterator[Question]:
-        """Questions to put now, the most useful first; ``number`` is that of the next event."""
+        """Questions to put now, the most useful first; ``number`` is that of the next duel."""
 
     @property
     def stop_reason(self) -> str | None:
@@ -188,6 +191,10 @@ class Player(ABC):
                 self.history[:200] = self.history[:200:2]
         self.checkpoints.append(self.checkpoint())
 
+    def fits(self, entry: Entry) -> bool:
+        """Whether an answer to an open question could be taken."""
+        return True
+
     @property
     def open_at_once(self) -> int | None:
         """How many open questions are useful at once; None for any number."""
@@ -200,7 +207,11 @@ class Player(ABC):
 
 @dataclass
 class QuestionPlayer(Player):
-    """Plays a `QuestionMethod`. Event k has its own generator, default_rng([seed, k])."""
+    """Plays a `QuestionMethod`. Each duel k has generators of its own, for question and answer.
+
+    They are default_rng([seed, k]) and default_rng([seed, k, 4]). In studies of format 1 each event
+    has one, so that a question depends on how often others were put again.
+    """
 
     @property
     def open_at_once(self) -> int | None:
@@ -215,7 +226,7 @@ class QuestionPlayer(Player):
             self.state,
             *self.points(entry),
             ANSWERS[given.answer],
-            self._own(given.number),
+            self._own(given.number) if self.by_event else self._own(given.duel, 4),
             left=left,
             rater=given.rater,
         )
@@ -231,8 +242,8 @@ class QuestionPlayer(Player):
             if given.answer != "skip":
                 break
             pending.append(self.points(book.entries[given.duel]))
-        for event in range(number, number + BESIDE):
-            rng = self._own(event)
+        for k in range(number, number + BESIDE):
+            rng = self._own(k)
             for _ in range(5):
                 a, b = self.method.propose(self.manifold, self.state, rng, pending)
                 if not np.array_equal(a, b):
@@ -243,8 +254,8 @@ class QuestionPlayer(Player):
             yield Question(a, b, None)
             pending.append((a, b))
 
-    def _own(self, number: int) -> np.random.Generator:
-        return np.random.default_rng([self.seed, number])
+    def _own(self, *key: int) -> np.random.Generator:
+        return np.random.default_rng([self.seed, *key])
 
 
 class Member:
@@ -303,6 +314,17 @@ class StepPlayer(Player):
             self.steps = None  # to begin anew
         elif member.answer is None:
             member.vote(ANSWERS[given.answer], given.weight, self.votes)
+
+    def fits(self, entry: Entry) -> bool:
+        if entry.at is None or (self.votes > 1 and entry.at[0] < self.batch):
+            return True
+        if entry.at[0] != self.batch or entry.at[1] >= len(self.members):
+            return False
+        try:
+            self._same(entry, self.members[entry.at[1]])
+        except ReplayError:
+            return False
+        return True
 
     def _settle(self) -> None:
         if self.steps is None:

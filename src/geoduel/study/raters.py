@@ -83,7 +83,7 @@ class Tally:
 
     def compare(self, first: str, again: str, by: int) -> None:
         """Count the two answers to one duel. Skips say nothing."""
-        if first == "skip":
+        if "skip" in (first, again):
             return
         self.repeats += by
         self.agreed += by * (1.0 if first == again else 0.5 if "tie" in (first, again) else 0.0)

@@ -10,7 +10,7 @@ import numpy as np
 from .log import Entry
 from .raters import Rater
 
-__all__ = ["Duel", "Progress", "as_duel"]
+__all__ = ["Duel", "Progress", "Upgrade", "as_duel"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,13 +105,14 @@ class Progress:
     remaining : int or None
         About how many more answers reach the accuracy asked for; None if there is no telling.
     finished : str or None
-        Why the study asks no more: "budget", "iterations", "x_tol", "resolution"; None if it does.
+        Why the study asks no more: "budget", "iterations", "x_tol", "resolution", or "version" if
+        another version of its method made it; None if it asks.
     raters : dict of str to Rater
         How each rater answered, and how consistently; "" are those without a name.
     history : list of (int, float)
         Answers given, and the uncertainty after them.
     note : str or None
-        What is to be said of a study that an earlier version of its method made.
+        What is to be said of a study that another version of its method made.
     """
 
     answered: int
@@ -127,3 +128,26 @@ class Progress:
     raters: dict[str, Rater]
     history: list[tuple[int, float]]
     note: str | None = None
+
+
+@dataclass(frozen=True)
+class Upgrade:
+    """What changed when a study was handed over to the present version of its method.
+
+    Attributes
+    ----------
+    before, after : int
+        Versions of the method.
+    answers : int
+        Answers and reports that the new version has learned from.
+    moved : float
+        Geodesic distance between the old recommendation and the new one.
+    uncertainties : tuple of float or None
+        How well each of them is known, as in `Progress.uncertainty`.
+    """
+
+    before: int
+    after: int
+    answers: int
+    moved: float
+    uncertainties: tuple[float | None, float | None]

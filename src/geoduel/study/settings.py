@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import math
+from collections.abc import Callable
 from typing import Any
 
 from .._version import __version__
@@ -10,23 +12,93 @@ from ..errors import ArgumentError, ReplayError
 from ..methods import Method
 from ..methods.base import check_method
 from ..methods.people.questions import QuestionMethod
-from .codec import NotStorableError, decode_settings, encode_settings
+from .codec import NotStorableError, check_depth, decode_settings, encode_settings
 
-__all__ = ["FORMAT", "check_version", "describe", "method_version", "part", "read_settings"]
+__all__ = ["FORMAT", "describe", "method_version", "part", "read_settings", "version_note"]
 
-FORMAT = 1  # of settings, events and exports
+FORMAT = 2  # of settings, events and exports
 FOREIGN = "foreign"  # in the place of a type: of the user's own, or with a function in it
 
 
 def read_settings(text: str, study: str) -> dict[str, Any]:
-    """Settings of a study from their JSON; ReplayError if a later version wrote them."""
-    settings = json.loads(text)
-    if settings["format"] > FORMAT:
+    """Settings of a study from their JSON.
+
+    Raises
+    ------
+    ReplayError
+        If a later version wrote them, or they are no settings.
+    """
+    try:
+        settings = json.loads(text)
+        of_later = settings["format"] > FORMAT
+        check_settings(settings if not of_later else {})
+    except (ValueError, LookupError, TypeError, RecursionError) as error:
+        raise ReplayError(
+            f"the settings of study {study!r} are not what was written: {error}"
+        ) from None
+    if of_later:
         raise ReplayError(
             f"study {study!r} has format {settings['format']}, made by geoduel "
             f"{settings['geoduel']}; version {__version__} reads formats up to {FORMAT}"
         )
     return settings
+
+
+def check_settings(settings: dict[str, Any]) -> None:
+    """ValueError that names the first of the plain settings that a study would not write."""
+    for key in KNOWN:
+        if key in settings and not KNOWN[key](settings[key]):
+            raise ValueError(f"{key} is {settings[key]!r:.80}")
+    if settings and (missing := sorted(NEEDED - settings.keys())):
+        raise ValueError(f"{missing[0]} is missing")
+    check_depth(settings)
+
+
+def _whole(least: int, optional: bool = False) -> Callable[[Any], bool]:
+    return lambda v: (type(v) is int and v >= least) if v is not None or not optional else optional
+
+
+def _number(value: Any) -> bool:
+    return type(value) in (int, float) and math.isfinite(value)
+
+
+def _described(value: Any) -> bool:
+    """A manifold or a method: of the package, or what can be said of another one."""
+    if not isinstance(value, dict) or not isinstance(value.get("type"), str):
+        return False
+    return value["type"] != FOREIGN or all(isinstance(value.get(k), str) for k in ("class", "repr"))
+
+
+def _shape(value: Any) -> bool:
+    if not (isinstance(value, list) and len(value) == 2 and isinstance(value[1], list)):
+        return False
+    return all(type(n) is int and n >= 0 for n in [value[0], *value[1]])
+
+
+KNOWN: dict[str, Callable[[Any], bool]] = {
+    "format": _whole(1),
+    "geoduel": lambda v: isinstance(v, str),
+    "numpy": lambda v: isinstance(v, str),
+    "machine": lambda v: isinstance(v, str),
+    "created": _number,
+    "manifold": _described,
+    "shape": _shape,
+    "asked": lambda v: v is None or isinstance(v, str),
+    "method": _described,
+    "method_name": lambda v: isinstance(v, str),
+    "method_version": _whole(0),
+    "seed": _whole(0),
+    "x0": lambda v: v is None or (isinstance(v, dict) and v.get("type") == "array"),
+    "budget": _whole(1, optional=True),
+    "iterations": _whole(1, optional=True),
+    "lease": lambda v: _number(v) and v > 0,
+    "repeats": lambda v: _number(v) and 0 <= v < 1,
+    "repeats_after": _whole(0),
+    "votes": _whole(1),
+}
+"""What each plain setting must be."""
+
+NEEDED = KNOWN.keys() - {"repeats_after"}
 
 
 def describe(thing: Any) -> Any:
@@ -45,7 +117,13 @@ def part(settings: dict[str, Any], key: str, given: Any, study: str) -> Any:
         described = describe(decode_settings(described))
     if given is None:
         if not foreign:
-            return decode_settings(described)
+            found = decode_settings(described)
+            if key == "manifold" and [found.dim, list(found.point_shape)] != settings["shape"]:
+                raise ReplayError(
+                    f"the settings of study {study!r} are not what was written: {found!r:.200} has "
+                    f"not the shape {settings['shape']}"
+                )
+            return found
         raise ArgumentError(
             f"study {study!r} uses a {key} of its own, {described['repr']}, which its settings "
             f"cannot hold: pass {key}= when loading it"
@@ -64,24 +142,21 @@ def method_version(method: Method) -> int:
     return method.version
 
 
-def check_version(settings: dict[str, Any], method: Any, study: str) -> str | None:
-    """Refuse a study of another version of its method, unless this one can learn from its answers.
-
-    Methods whose questions stand alone learn from any answered pair. They open the studies of their
-    earlier versions; what is to be said of such a study is returned.
-    """
-    made, now = settings["method_version"], method_version(method)
+def version_note(settings: dict[str, Any], method: Any, made: int) -> str | None:
+    """What is to be said of a study that another version of its method made; None of others."""
+    now = method_version(method)
     if made == now:
         return None
-    if isinstance(method, QuestionMethod) and made < now:
-        return (
-            f"made with version {made} of method {settings['method_name']!r}, and read by version "
-            f"{now}, which learns from the same answers anew: its results may differ"
-        )
-    raise ReplayError(
-        f"study {study!r} was made with version {made} of method {settings['method_name']!r} "
-        f"(geoduel {settings['geoduel']}); this is version {now} (geoduel {__version__}), "
-        "which would ask something else: install that version of geoduel to go on with it"
+    if made > now:
+        what = "a later version of geoduel has to be installed to go on with it"
+    elif isinstance(method, QuestionMethod):
+        what = "study.upgrade() lets this version learn from its answers, and goes on with it"
+    else:
+        what = "create_study(..., x0=study.recommend()) goes on from its result with a new study"
+    return (
+        f"made with version {made} of method {settings['method_name']!r} (geoduel "
+        f"{settings['geoduel']}), and this is version {now} (geoduel {__version__}): answers and "
+        f"results are as they were, and nothing is asked; {what}"
     )
 
 

@@ -9,6 +9,7 @@ import threading
 import time
 import warnings
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Literal, overload
 
@@ -21,6 +22,8 @@ from ..domains.base import Domain
 from ..errors import (
     AlreadyAnsweredError,
     ArgumentError,
+    GeoduelError,
+    NothingToAskError,
     OlderStudyWarning,
     ReplayError,
     StudyFinishedError,
@@ -33,15 +36,15 @@ from ..methods.people.questions import QuestionMethod
 from ..oracles.base import Oracle, answers
 from . import holders
 from .assign import Assigner
-from .codec import check_json, decode_settings
+from .codec import check_json, decode_settings, encode_state, is_text
 from .crowd import Camp, Disagreement, Heard, own_ideal, partition, shrunk
 from .forecast import answers_left
-from .journal import Journal
-from .log import WORDS, Entry, Event, Given, Row
+from .journal import Journal, opening
+from .log import WORDS, Entry, Event, Given, Kept, Row
 from .players import ANSWERS, Player, player
 from .raters import Rater, against_others
-from .records import Duel, Progress, as_duel
-from .settings import check_version, method_version, part, read_settings
+from .records import Duel, Progress, Upgrade, as_duel
+from .settings import method_version, part, read_settings, version_note
 from .storage.base import Storage
 from .storage.memory import MemoryStorage
 from .transfer import export_text, write_export
@@ -78,16 +81,13 @@ class Study:
     ) -> None:
         self.name = name
         self.settings = read_settings(storage.settings(name), name)
+        self._journal = Journal(name, storage, self.settings)
+        self._book = self._journal.book
+        self._journal.read()
         self.manifold: Manifold = part(self.settings, "manifold", manifold, name)
         self.method: Any = part(self.settings, "method", method, name)
         self._given = (manifold, method)
-        self.note = check_version(self.settings, self.method, name)
-        """What is to be said of a study that an earlier version of its method made, or None."""
-        if self.note is not None:
-            warnings.warn(f"study {name!r} was {self.note}", OlderStudyWarning, stacklevel=3)
         self._lock = threading.RLock()
-        self._journal = Journal(name, storage, self.settings, method_version(self.method))
-        self._book = self._journal.book
         self._player = self._new_player()
         self._alone: dict[tuple[str, ...], Player] = {}  # by the raters whose answers they know
         self._assigner = Assigner(
@@ -96,11 +96,18 @@ class Study:
         self._camps: tuple[Any, list[tuple[str, ...]], list[float]] | None = None
         self._seconds = 0.0  # of replay since the last snapshot
         self._stopped = False
-        self._journal.read()
-        if (at := self._journal.load_snapshot()) is not None:
+        if self.note is not None:
+            warnings.warn(f"study {name!r} was {self.note}", OlderStudyWarning, stacklevel=3)
+        version = method_version(self.method)
+        if (at := self._journal.load_snapshot(version)) is not None:
             self._player.resume(at)
             self._book.rewound = None
-        self._follow()
+        try:
+            self._follow()
+        except GeoduelError:
+            raise
+        except Exception:  # the method's own; `ask` says it, and `undo` may be the remedy
+            return
         self._snapshot()
 
     @classmethod
@@ -112,14 +119,19 @@ class Study:
         manifold: Manifold | None,
         method: Method | None,
         rows: Sequence[Row] = (),
+        rehearse: bool = False,
     ) -> Study:
         """Store a new study, with the rows that its log holds already.
 
-        It is replayed in memory first, so that no study is stored that cannot be opened.
+        It is replayed in memory first, so that no study is stored that cannot be opened, nor one
+        that cannot be used: ``rehearse``.
         """
         draft = MemoryStorage()
+        rows = rows or opening(json.loads(settings))
         draft.create(name, settings, rows)
         study = cls(name, draft, manifold, method)
+        if rehearse:
+            study._rehearse()
         storage.create(name, settings, rows)
         study._journal.storage = storage
         study._snapshot()
@@ -154,6 +166,11 @@ class Study:
     def budget(self) -> int | None:
         """Most answers wanted."""
         return self.settings["budget"]
+
+    @property
+    def note(self) -> str | None:
+        """What is to be said of a study that another version of its method made, or None."""
+        return version_note(self.settings, self.method, self._made_with())
 
     @property
     def duels(self) -> list[Duel]:
@@ -233,6 +250,8 @@ class Study:
         rater = _rater(rater)
         with self._lock:
             self._journal.read()
+            if (reason := self._over()) is not None:
+                raise self._finished(reason)
             self._follow()
             seen = self._book.number
             # Chosen before the turn to write, which should be short.
@@ -312,6 +331,7 @@ class Study:
 
         with self._lock:
             self._journal.write(decide)
+            self._keep()
             return self._duel(self._book.entries[number])
 
     def report_preference(self, better: Array, worse: Array, rater: str | None = None) -> Duel:
@@ -347,6 +367,7 @@ class Study:
         lists = {k: np.asarray(v, self._player.dtype).tolist() for k, v in points.items()}
         with self._lock:
             self._journal.write(lambda: [{"kind": "report", **lists, **who}])
+            self._keep()
             return self._duel(self._book.entries[-1])
 
     def undo(self, rater: str | None = None) -> Duel | None:
@@ -378,10 +399,9 @@ class Study:
             taken[:] = [g.duel for g in given[-1:]]
             if not given:
                 return []
-            entry = self._book.entries[given[-1].duel]
-            if entry.at is not None and entry.at[0] < self._book.last_batch:
+            if self._book.is_built_on(given[-1]):
                 raise ArgumentError(
-                    f"the last answer of rater {rater!r}, to duel {entry.id}, cannot be taken "
+                    f"the last answer of rater {rater!r}, to duel {taken[0]}, cannot be taken "
                     "back: others have answered what followed from it"
                 )
             event: Event = {"kind": "undo", "number": given[-1].number, "rater": rater}
@@ -389,7 +409,102 @@ class Study:
 
         with self._lock:
             self._journal.write(decide)
+            self._keep()
             return self._duel(self._book.entries[taken[0]]) if taken else None
+
+    # -- other versions ----------------------------------------------------------------------------
+
+    def upgrade(self) -> Upgrade:
+        """Go on with a study that an earlier version of its method made.
+
+        The present version learns from all answers, and asks from then on. The log says so. Only
+        methods made for people learn from questions that they have not asked themselves.
+
+        Returns
+        -------
+        Upgrade
+            What changed; the same version twice where nothing had to.
+
+        Raises
+        ------
+        ArgumentError
+            If the method cannot learn from the answers, or a later version made the study.
+        StorageError
+            If the database fails; the study is then as it was.
+        """
+        with self._lock:
+            self._journal.read()
+            now, made = method_version(self.method), self._made_with()
+            if made > now or (made < now and not isinstance(self.method, QuestionMethod)):
+                raise ArgumentError(f"study {self.name!r} cannot be upgraded: it was {self.note}")
+            was, known = self._common()
+            self._player.follow(self._book)
+            event = {"kind": "upgrade", "version": now, "geoduel": __version__}
+            self._journal.write(lambda: [event] if self._made_with() < now else [])
+            self._keep()
+            point, knows = self._common()
+            moved = float(self.manifold.dist(was, point))
+            return Upgrade(made, now, len(self._book.given), moved, (known, knows))
+
+    def _made_with(self) -> int:
+        """The version of the method that the results are of."""
+        return self._book.version or self.settings["method_version"]
+
+    def _over(self) -> str | None:
+        """Why another version's study asks no more; None for one of the present version."""
+        if self.note is None:
+            return None
+        kept = self._book.results
+        return self._assigner.over_budget() or (kept[-1].stopped if kept else None) or "version"
+
+    def _finished(self, reason: str) -> StudyFinishedError:
+        said = self.note if reason == "version" else f"{reason}; recommend() is the result"
+        return StudyFinishedError(f"study {self.name!r} asks no more: {said}", reason)
+
+    def _kept(self) -> Kept | None:
+        """The result of another version, as it was; None if this version makes the result."""
+        if self.note is None:
+            return None
+        if self._book.results:
+            return self._book.results[-1]
+        if isinstance(self.method, QuestionMethod):
+            return None  # of a log of format 1, from which this version has learned anew
+        # Such a log does not hold results either: the point that was preferred last is one.
+        for given in reversed(self._book.given):
+            entry = self._book.entries[given.duel]
+            if given.answer in ("a", "b"):
+                point = entry.a if given.answer == "a" else entry.b
+                return Kept(len(self._book.given), point, None, None, None)
+        return Kept(0, self._player.state.best.tolist(), None, None, None)
+
+    def _keep(self) -> None:
+        """Write what the study recommends now into its log, if it is not the last result there."""
+        if self.note is not None:
+            return
+        try:
+            self._follow()
+            state, method = self._player.state, self._player.method
+            radius, noise = method.uncertainty(state), method.noise(state)
+            kept = Kept(
+                len(self._book.given),
+                np.asarray(state.best).tolist(),
+                None if radius is None else float(radius),
+                None if noise is None else float(noise),
+                self._player.stop_reason,
+            )
+            if self._book.results and self._book.results[-1][1:] == kept[1:]:
+                return
+            event = {
+                "kind": "result",
+                "point": kept.point,
+                "uncertainty": encode_state(kept.uncertainty),
+                "noise": encode_state(kept.noise),
+                "stopped": kept.stopped,
+            }
+            seen = self._book.number
+            self._journal.write(lambda: [event] if self._book.number == seen else [], durable=False)
+        except Exception:  # what was told is stored; the next answer's result comes after it
+            return
 
     # -- what it found ---------------------------------------------------------------------------
 
@@ -423,11 +538,11 @@ class Study:
             self._journal.read()
             self._follow()
             if rater is None:
-                return self._point(self._player)
+                return self._common()
             own = self._point(self._of(rater))
             if not set(self._named()) - {rater}:
                 return own
-            common, (camps, scatters) = self._point(self._player), self._split()
+            common, (camps, scatters) = self._common(), self._split()
             if rater not in self._named():  # nothing is known of a newcomer
                 own = common[0], math.inf
             scatter = max(scatters)
@@ -436,6 +551,12 @@ class Study:
                     common, scatter = self._point(self._of(*members)), spread
             point, radius = shrunk(self.manifold, own, common, scatter)
             return np.array(point if self.domain is None else self.domain.project(point)), radius
+
+    def _common(self) -> tuple[np.ndarray, Any]:
+        """What is recommended to all, and how well it is known."""
+        if (kept := self._kept()) is not None:
+            return np.array(kept.point, self._player.dtype), kept.uncertainty
+        return self._point(self._player)
 
     def _point(self, player: Player) -> tuple[np.ndarray, Any]:
         return np.array(player.state.best), player.method.uncertainty(player.state)
@@ -463,7 +584,7 @@ class Study:
             split = sorted(self._split()[0], key=lambda members: (-len(members), members))
             everyone = len(split) == 1 and all(g.rater in split[0] for g in self._book.given)
             if everyone:
-                return [Camp(split[0], *self._point(self._player))]
+                return [Camp(split[0], *self._common())]
             return [Camp(members, *self._point(self._of(*members))) for members in split]
 
     def _named(self) -> list[str]:
@@ -539,7 +660,7 @@ class Study:
         with self._lock:
             self._journal.read()
             self._follow()
-            common, around = self._point(self._player)
+            common, around = self._common()
             found = {}
             for name in self._named() if raters is None else raters:
                 own, radius = self._point(self._of(name))
@@ -560,7 +681,10 @@ class Study:
         with self._lock:
             self._journal.read()
             self._follow()
-            state, book, history = self._player.state, self._book, list(self._player.history)
+            book, kept = self._book, self._kept()
+            history = list(self._player.history if kept is None else book.history)
+            noise = self._player.method.noise(self._player.state) if kept is None else kept.noise
+            finished = self._assigner.finished() if self.note is None else self._over()
             wanted = accuracy if accuracy is not None else self.method.x_tol
             return Progress(
                 answered=self._book.answered,
@@ -569,10 +693,10 @@ class Study:
                 open=len(book.open),
                 reports=book.reports,
                 budget=self.budget,
-                uncertainty=self._player.method.uncertainty(state),
-                noise=self._player.method.noise(state),
+                uncertainty=self._common()[1],
+                noise=noise,
                 remaining=None if wanted is None else answers_left(history, wanted),
-                finished=self._assigner.finished(),
+                finished=finished,
                 raters=self._raters(),
                 history=history,
                 note=self.note,
@@ -665,18 +789,39 @@ class Study:
             write_export(Path(path), text)
         return text
 
+    def backup(self, path: str | Path) -> None:
+        """Copy the SQLite file of this study, with all studies in it, while it is in use.
+
+        A plain copy of the file may lack the last answers: they may still be in the ``-wal`` beside
+        it.
+
+        Parameters
+        ----------
+        path : path
+            File to write, which must not be there yet. It is complete or not there at all.
+
+        Raises
+        ------
+        ArgumentError
+            If the file is there already, or the study is in memory or on a server.
+        StorageError
+            If it cannot be written.
+        """
+        self.storage.backup(Path(path))
+
     # -- replay ----------------------------------------------------------------------------------
 
     def _new_player(self) -> Player:
         s = self.settings
         x0 = None if s["x0"] is None else decode_settings(s["x0"])
         budget = None if s["budget"] is None else max(1, s["budget"] // s["votes"])
-        return player(
-            self.method, self.manifold, s["seed"], x0, s["iterations"], budget, s["votes"]
-        )
+        length = s["iterations"], budget, s["votes"], s["format"] < 2
+        return player(self.method, self.manifold, s["seed"], x0, *length)
 
     def _follow(self) -> None:
-        """Give the method the answers it has not seen."""
+        """Give the method the answers it has not seen, unless another version asked for them."""
+        if self.note is not None and not isinstance(self.method, QuestionMethod):
+            return
         began = time.perf_counter()
         try:
             if self._player.follow(self._book):
@@ -696,7 +841,18 @@ class Study:
             return
         self._seconds = 0.0
         # The oldest one: an undo would make the last one useless.
-        self._journal.save_snapshot(self._player.checkpoints[0])
+        self._journal.save_snapshot(self._player.checkpoints[0], method_version(self.method))
+
+    def _rehearse(self) -> None:
+        """Go through what a study must be able to do; whatever is wrong with it is raised."""
+        self._follow()
+        for entry in self._book.open.values():
+            if self.note is None and not self._player.fits(entry):
+                raise ReplayError(f"open duel {entry.id} is no question of the method")
+        self.progress()
+        if self.note is None:
+            with suppress(NothingToAskError, StudyFinishedError):
+                self._assigner.choose(1, None)
 
     def _duel(self, entry: Entry) -> Duel:
         return as_duel(entry, self._player.dtype)
@@ -714,6 +870,9 @@ def _verdicts(player: Player) -> dict[str, Verdict]:
 
 
 def _rater(rater: object) -> str | None:
-    if rater is None or (isinstance(rater, str) and rater.strip()):
+    if rater is None or (isinstance(rater, str) and rater.strip() and is_text(rater)):
         return rater
-    raise ArgumentError(f"rater must be a name, or None for nobody in particular; got {rater!r}")
+    raise ArgumentError(
+        f"rater must be a name, of characters that UTF-8 has, or None for nobody in particular; "
+        f"got {rater!r}"
+    )

@@ -1,6 +1,6 @@
 """Exports: a study as one file of JSON lines, which another storage can take in.
 
-    {"geoduel": "study", "format": 1, "name": ..., "settings": ...}
+    {"geoduel": "study", "format": 2, "name": ..., "settings": ...}
     one event of the log a line, as in `geoduel.study.log`
     {"events": count, "digest": ...}
 
@@ -9,13 +9,13 @@ By the last line a reader sees that nothing is missing or altered.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from .._support.files import write_whole
-from ..errors import ArgumentError, ReplayError, StorageError
+from ..errors import ArgumentError, MalformedExportError, StorageError
+from .intake import MOST_BYTES, MOST_EVENTS, parsed
 from .log import EMPTY, Row, chain, event_line
 from .settings import FORMAT
 
@@ -32,7 +32,7 @@ class Export(NamedTuple):
 
 def export_text(name: str, settings: dict[str, Any], rows: Sequence[Row]) -> str:
     """A study as JSON lines."""
-    head = {"geoduel": "study", "format": FORMAT, "name": name, "settings": settings}
+    head = {"geoduel": "study", "format": settings["format"], "name": name, "settings": settings}
     tail = {"events": len(rows), "digest": rows[-1].digest if rows else EMPTY}
     return "\n".join([event_line(head), *(row.line for row in rows), event_line(tail)]) + "\n"
 
@@ -51,34 +51,44 @@ def read_export(path: Path) -> Export:
     Raises
     ------
     ArgumentError
-        If the file is no export, or not all of one.
-    ReplayError
-        If it was altered, or has a later format.
+        If the file cannot be read.
+    MalformedExportError
+        If it is no export, not all of one, altered, or of a later format.
     """
+    shown = f"path {str(path)!r}"
     try:
+        if (size := path.stat().st_size) > MOST_BYTES:
+            raise MalformedExportError(f"{shown} has {size:,} bytes, beyond {MOST_BYTES:,}")
         lines = path.read_text(encoding="ascii").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise ArgumentError(f"path {str(path)!r} cannot be read: {error}") from None
+    except UnicodeDecodeError as error:
+        raise MalformedExportError(f"{shown} is no export of a study: {error}") from None
+    except (OSError, ValueError) as error:
+        if isinstance(error, MalformedExportError):
+            raise
+        raise ArgumentError(f"{shown} cannot be read: {error}") from None
     try:
-        head, tail = json.loads(lines[0]), json.loads(lines[-1])
-        count, digest = tail["events"], tail["digest"]
-        is_export = head["geoduel"] == "study" and isinstance(head["settings"], dict)
-    except (IndexError, KeyError, TypeError, ValueError):
-        is_export, head, count, digest = False, {}, 0, ""
+        head, tail = parsed(lines[0], "line 1"), parsed(lines[-1], "the last line")
+        count, digest, settings = tail["events"], tail["digest"], head["settings"]
+        name, of_format = head["name"], head["format"]
+        is_export = head["geoduel"] == "study" and isinstance(settings, dict)
+        is_export &= type(count) is type(of_format) is int and isinstance(name, str)
+    except (LookupError, MalformedExportError):
+        is_export, count, digest, settings, name, of_format = False, 0, "", {}, "", 0
     if not is_export or len(lines) != count + 2:
-        raise ArgumentError(
-            f"path {str(path)!r} is no export of a study, or not all of it: expected JSON lines, "
+        raise MalformedExportError(
+            f"{shown} is no export of a study, or not all of it: expected JSON lines, "
             'from {"geoduel":"study",...} to {"events":count,...}'
         )
-    if head["format"] > FORMAT:
-        raise ReplayError(
-            f"path {str(path)!r} has format {head['format']}; this version of geoduel reads "
-            f"formats up to {FORMAT}"
+    if of_format > FORMAT:
+        raise MalformedExportError(
+            f"{shown} has format {of_format}; this version of geoduel reads formats up to {FORMAT}"
         )
+    if count > MOST_EVENTS:
+        raise MalformedExportError(f"{shown} has {count:,} events, beyond {MOST_EVENTS:,}")
     rows, running = [], EMPTY
     for number, line in enumerate(lines[1:-1], 1):
         running = chain(running, line)
         rows.append(Row(number, line, running))
     if running != digest:
-        raise ReplayError(f"path {str(path)!r} was altered: its digest does not match its events")
-    return Export(str(head["name"]), head["settings"], rows)
+        raise MalformedExportError(f"{shown} was altered: its digest does not match its events")
+    return Export(name, settings, rows)

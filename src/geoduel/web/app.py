@@ -5,20 +5,27 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Annotated, Any, Literal
+from urllib.parse import urlencode
 
 from fastapi import APIRouter, Depends, FastAPI, HTTPException, Query, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
+from fastapi.security import HTTPBearer
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.concurrency import run_in_threadpool
+from starlette.exceptions import HTTPException as StarletteHTTPException
 from starlette.responses import StreamingResponse
 
 from .._version import __version__
 from ..errors import ArgumentError, GeoduelError, StorageError
 from .board import Board, rater_name
-from .guard import OWNER, Guard, Rate, rater_token
+from .guard import NAMED, OWNER, RATER, Guard, Rate, client_of, cookie
+from .keys import Keys, Who
 from .owner import agreement, convergence
 from .pages import STATIC, page, static
 from .panes import Content, Turned
@@ -32,6 +39,7 @@ SOLO = "you"
 _PRIVATE = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; media-src data:; sandbox"
 _FOREVER = "private, max-age=604800, immutable"
 _MOST_LISTENERS = 200
+_NEWCOMERS = 1 / 30, 60.0  # new names from one address: a second, and at once
 
 
 class Ask(BaseModel):
@@ -50,6 +58,12 @@ class Tell(Ask):
     next: bool = True
 
 
+class Join(BaseModel):
+    """A name to answer by."""
+
+    rater: str = Field(max_length=200, description="New in this study, unless the owner asks.")
+
+
 class Reply(BaseModel):
     """What the page is sent; tests hold the dictionaries of a board to these models."""
 
@@ -59,7 +73,7 @@ class Reply(BaseModel):
 class PaneReply(Reply):
     """One choice; ``url`` is relative to the study's address."""
 
-    kind: Literal["image", "turned", "html", "audio", "video", "text"]
+    kind: Literal["image", "turned", "html", "audio", "video", "text", "failed"]
     url: str
     alt: str
     text: str | None = None
@@ -97,6 +111,21 @@ class QuestionReply(Reply):
     retry_after: float | None = None
     reason: str | None = None
     counted: bool | None = Field(None, description="Whether the answer sent counts.")
+
+
+class ErrorReply(Reply):
+    """What every reply says whose status is 400 or more."""
+
+    error: str
+
+
+class JoinReply(Reply):
+    """A name, and the addresses where it answers, relative to the server's."""
+
+    rater: str
+    token: str | None = Field(description="Lets its bearer answer by this name; null if all may.")
+    page: str
+    link: str = Field(description="The page with the token, to be given to the rater.")
 
 
 class OutcomeReply(Reply):
@@ -137,6 +166,37 @@ class SummaryReply(Reply):
     solo: bool
     progress: ProgressReply
     note: str | None = Field(None, description="What is to be said of the study as a whole.")
+    trouble: str | None = Field(None, description="Last error of `render`; for the owner alone.")
+
+
+class Readers:
+    """Threads for those who only look, so that those who answer find theirs free.
+
+    Parameters
+    ----------
+    threads : int
+        Things that are drawn or computed at once.
+    each : int
+        Requests that one client may have waiting.
+    """
+
+    def __init__(self, threads: int = 2, each: int = 32) -> None:
+        self.pool, self.each = ThreadPoolExecutor(threads, "geoduel-readers"), each
+        self.waiting: Counter[str] = Counter()
+
+    async def run(self, request: Request, work: Callable[..., Any], *arguments: Any) -> Any:
+        """Return ``work(*arguments)`` once a thread was free."""
+        client = client_of(request.scope)
+        if self.waiting[client] >= self.each:
+            raise HTTPException(429, "too many requests at once; slow down", {"retry-after": "1"})
+        self.waiting[client] += 1
+        try:
+            loop = asyncio.get_running_loop()
+            return await loop.run_in_executor(self.pool, partial(work, *arguments))
+        finally:
+            self.waiting[client] -= 1
+            if not self.waiting[client]:
+                del self.waiting[client]
 
 
 class Hub:
@@ -193,9 +253,27 @@ class Hub:
             raise HTTPException(404, "there is no such study")
         return board
 
-    def rater(self, board: Board, name: str) -> str:
-        """Return the rater's name, checked."""
-        return SOLO if board.solo and not name.strip() else rater_name(name)
+    def rater(self, board: Board, name: str, state: dict[str, Any]) -> str:
+        """Return the rater's name, checked: only the owner may speak for everybody.
+
+        Parameters
+        ----------
+        board : Board
+            The study.
+        name : str
+            As it was given; may be empty where there is only one that the request can speak for.
+        state : dict
+            What the guard found out about the request.
+        """
+        own = sorted(rater for key, rater in state["names"] if key == board.key)
+        if board.solo and name.strip() in ("", SOLO):
+            return SOLO
+        if not name.strip() and len(own) == 1:
+            return own[0]
+        rater = rater_name(name)
+        if state["role"] != OWNER and rater not in own:
+            raise HTTPException(403, "this takes the rater's own link")
+        return rater
 
     def following(self, board: Board) -> str | None:
         """Return the key of the study after this one."""
@@ -214,6 +292,8 @@ def create_app(
     rate: float = 10.0,
     title: str = "geoduel",
     find: Callable[[dict[str, Board]], list[Board]] | None = None,
+    root: str = "",
+    origin: str = "",
 ) -> FastAPI:
     """Return the application that serves some studies.
 
@@ -222,7 +302,7 @@ def create_app(
     boards : Board or iterable of Board
         The studies.
     token : str, optional
-        The owner's token; raters' links carry another one, made from it. With None, everybody who
+        The owner's token; raters' links carry others, made from it. With None, everybody who
         reaches the server is the owner, which only suits an address that nobody else reaches.
     hosts : iterable of str
         Names the server is called by, besides ``localhost`` and addresses in numbers.
@@ -237,6 +317,8 @@ def create_app(
     find : callable, optional
         Looks for studies that have come since: ``find(boards)`` returns all there are, given those
         known by their keys.
+    root, origin : str
+        Path and host name at which a proxy shows the server, such as "/duel" and "duels.example".
 
     Returns
     -------
@@ -268,21 +350,62 @@ def create_app(
         openapi_url="/api/openapi.json",
         description="Ask for questions of a study and tell answers.",
     )
-    app.state.hub, app.state.token, app.state.rates = hub, token, Rate(rate, 10 * rate)
+    keys = None if token is None else Keys(token)
+    app.state.hub, app.state.keys, app.state.rates = hub, keys, Rate(rate, 10 * rate)
+    app.state.newcomers, app.state.readers = Rate(*_NEWCOMERS), Readers()
     app.include_router(_api)
     app.include_router(_pages)
     app.add_exception_handler(Exception, _unexpected)
     app.add_exception_handler(GeoduelError, _known)
-    app.add_exception_handler(HTTPException, _http)
+    app.add_exception_handler(StarletteHTTPException, _http)
     app.add_exception_handler(404, _http)
     app.add_exception_handler(RequestValidationError, _invalid)
-    app.add_middleware(Guard, token=token, hosts=hosts)
+    app.add_middleware(Guard, keys=keys, hosts=hosts, root=root, origin=origin)
     return app
 
 
 # -- the HTTP interface ----------------------------------------------------------------------------
 
-_api = APIRouter(prefix="/api")
+_PROBLEMS = {
+    400: "The body is no JSON, or its length no number",
+    401: "A token is needed",
+    403: "This is for somebody else, or comes from another site",
+    404: "There is no such study, question or picture",
+    408: "The body took too long",
+    409: "Somebody has the name, or there is nothing to take back",
+    413: "The body is too long",
+    415: "The body is no application/json",
+    421: "The host is none of the server's names",
+    422: "A value is none that is expected",
+    429: "Too many requests; the header Retry-After says for how many seconds to wait",
+    500: "Something went wrong",
+    503: "The storage, or the server, is too busy; see Retry-After",
+}
+_api = APIRouter(
+    prefix="/api",
+    responses={
+        code: {"model": ErrorReply, "description": why + "."} for code, why in _PROBLEMS.items()
+    },
+    # The guard checks tokens; this says so in the description.
+    dependencies=[Depends(HTTPBearer(auto_error=False, description="A token of some link."))],
+)
+_SHOWN: dict[int | str, dict[str, Any]] = {
+    200: {
+        "description": "The picture, sound, film or page.",
+        "content": {
+            kind: {"schema": {"type": "string", "format": "binary"}}
+            for kind in ("image/*", "audio/*", "video/*", "text/html", "text/plain")
+        },
+    }
+}
+
+
+def _file(media_type: str) -> Any:
+    """Describe a reply that is no JSON."""
+    schema = {"type": "string"}
+    return {200: {"description": "As described.", "content": {media_type: {"schema": schema}}}}
+
+
 _pages = APIRouter(include_in_schema=False)
 
 
@@ -290,27 +413,69 @@ def _hub(request: Request) -> Hub:
     return request.app.state.hub
 
 
-def _owner(request: Request) -> None:
-    if request.scope["state"]["role"] != OWNER:
+def _state(request: Request) -> dict[str, Any]:
+    """What the guard found out about a request."""
+    return request.scope["state"]
+
+
+def _is_owner(request: Request) -> bool:
+    return _state(request)["role"] == OWNER
+
+
+# These take no time, and so no thread.
+async def _owner(request: Request) -> None:
+    if not _is_owner(request):
         raise HTTPException(403, "this is for the owner of the studies")
 
 
-def _board(key: str, request: Request) -> Board:
-    return _hub(request).board(key)
+async def _board(key: str, request: Request) -> Board:
+    board, state = _hub(request).board(key), _state(request)
+    if state["role"] == NAMED and key not in (study for study, _ in state["names"]):
+        raise HTTPException(404, "there is no such study")
+    return board
 
 
 OneBoard = Annotated[Board, Depends(_board)]
 Owner = Depends(_owner)
 
 
+def _readers(request: Request) -> Readers:
+    return request.app.state.readers
+
+
 def _writer(request: Request, board: Board, body: Ask) -> str:
     """Return the checked name of a rater who may answer now."""
     if _hub(request).read_only:
         raise HTTPException(403, "this server only shows studies")
-    rater = _hub(request).rater(board, body.rater)
+    rater = _hub(request).rater(board, body.rater, _state(request))
     if not request.app.state.rates.allow((board.key, rater)):
-        raise HTTPException(429, "too many answers at once; slow down")
+        raise HTTPException(429, "too many answers at once; slow down", {"retry-after": "1"})
     return rater
+
+
+@_api.post("/studies/{key}/join", summary="Open a name")
+def _join(board: OneBoard, body: Join, request: Request, response: Response) -> JoinReply:
+    """Give a new name to whoever has the link for raters, or any name's link to the owner."""
+    state, keys = _state(request), request.app.state.keys
+    if _hub(request).read_only:
+        raise HTTPException(403, "this server only shows studies")
+    rater = rater_name(body.rater)
+    if state["role"] == NAMED:
+        raise HTTPException(403, "this takes the link for all raters")
+    if state["role"] == RATER and (board.key, rater) not in state["names"]:
+        if not request.app.state.newcomers.allow(client_of(request.scope)):
+            raise HTTPException(429, "many new names; wait a minute", {"retry-after": "30"})
+        if not board.claim(rater):
+            raise HTTPException(
+                409, "somebody has this name; take another one, or open that name's own link"
+            )
+    page = f"s/{board.key}?{urlencode({'rater': rater})}"
+    token = None if keys is None else keys.personal(board.key, rater)
+    if keys is not None and state["role"] == RATER:
+        held = cookie(request.scope, *keys.cookie(Who(NAMED, board.key, rater)))
+        response.headers.append("set-cookie", held)
+    link = page if token is None else f"{page}&token={token}"
+    return JoinReply(rater=rater, token=token, page=page, link=link)
 
 
 # Replies to raters are sent as they are: to check each against its model would take as long again.
@@ -359,7 +524,7 @@ def _finish(board: OneBoard, body: Ask, request: Request) -> OutcomeReply:
 @_api.get("/studies", dependencies=[Owner], summary="List the studies")
 def _studies(request: Request) -> list[SummaryReply]:
     """Return key, title and progress of each study."""
-    return [SummaryReply(**_summary(board)) for board in _hub(request).present()]
+    return [SummaryReply(**_full_summary(board)) for board in _hub(request).present()]
 
 
 @_api.get("/studies/{key}", summary="Describe a study")
@@ -369,9 +534,9 @@ def _study(board: OneBoard) -> SummaryReply:
 
 
 @_api.get("/studies/{key}/best", summary="Show the best point so far")
-def _best(board: OneBoard) -> PaneReply:
+async def _best(board: OneBoard, request: Request) -> PaneReply:
     """Return the pane of the best point so far."""
-    return PaneReply(**board.best())
+    return PaneReply(**await _readers(request).run(request, board.best))
 
 
 @_api.get("/studies/{key}/recommend", dependencies=[Owner], summary="Return the best point so far")
@@ -381,65 +546,110 @@ def _recommend(board: OneBoard) -> dict[str, Any]:
 
 
 @_api.get("/studies/{key}/history", summary="Look back")
-def _history(
+async def _history(
     board: OneBoard,
     request: Request,
     rater: Annotated[str, Query(max_length=200)] = "",
     start: Annotated[int, Query(ge=0)] = 0,
 ) -> HistoryReply:
     """Return answered questions, the last first: one rater's, or all of them for the owner."""
-    everyone = not rater and request.scope["state"]["role"] == OWNER
-    name = None if everyone else _hub(request).rater(board, rater)
-    return HistoryReply(**board.history(name, start))
+    everyone = not rater and _is_owner(request)
+    name = None if everyone else _hub(request).rater(board, rater, _state(request))
+    return HistoryReply(**await _readers(request).run(request, board.history, name, start))
 
 
 @_api.get("/studies/{key}/agreement", dependencies=[Owner], summary="Compare the raters")
-def _agreement(board: OneBoard) -> dict[str, Any]:
+async def _agreement(board: OneBoard, request: Request) -> dict[str, Any]:
     """Return how raters agree with the result, each other and themselves."""
-    return agreement(board)
+    return await _readers(request).run(request, agreement, board)
 
 
 @_api.get("/studies/{key}/convergence", dependencies=[Owner], summary="See it converge")
-def _convergence(board: OneBoard) -> dict[str, list[list[float]]]:
+async def _convergence(board: OneBoard, request: Request) -> dict[str, list[list[float]]]:
     """Return curves over the number of answers."""
-    return convergence(board)
+    return await _readers(request).run(request, convergence, board)
 
 
-@_api.get("/studies/{key}/export.jsonl", dependencies=[Owner], summary="Export the log")
+@_api.get(
+    "/studies/{key}/export.jsonl",
+    dependencies=[Owner],
+    response_class=Response,
+    responses=_file("application/x-ndjson"),
+    summary="Export the log",
+)
 def _export(board: OneBoard) -> Response:
     """Return the study's log as JSON lines, for `geoduel.import_study`."""
     return _download(board.study.export(), "application/x-ndjson", f"{board.key}.jsonl")
 
 
-@_api.get("/studies/{key}/export.csv", dependencies=[Owner], summary="Export a table")
+@_api.get(
+    "/studies/{key}/export.csv",
+    dependencies=[Owner],
+    response_class=Response,
+    responses=_file("text/csv"),
+    summary="Export a table",
+)
 def _table(board: OneBoard) -> Response:
     """Return all questions and answers as a table."""
     return _download(board.table(), "text/csv; charset=utf-8", f"{board.key}.csv")
 
 
-@_api.get("/studies/{key}/duels/{duel_id}/{side}", response_class=Response, summary="Show a choice")
-def _side(board: OneBoard, duel_id: int, side: str) -> Response:
-    """Return the picture, sound, film or page on one side of a question."""
+@_api.get(
+    "/studies/{key}/duels/{duel_id}/{side}",
+    response_class=Response,
+    responses=_SHOWN,
+    summary="Show a choice",
+)
+async def _side(board: OneBoard, duel_id: int, side: str, request: Request) -> Response:
+    """Return the picture, sound, film or page on one side of a question to whom it is asked."""
+    own = {rater for key, rater in _state(request)["names"] if key == board.key}
+    everything = _is_owner(request) or bool(board.solo)
+
+    def show() -> Content | Turned | None:
+        duel = board.duel(duel_id)
+        if not (everything or duel.rater in {None, *own}):
+            raise ArgumentError(f"there is no question {duel_id}")
+        return board.shown(duel, side)
+
     try:
-        shown = board.shown(board.duel(duel_id), side)
+        at_once = board.is_drawn(duel_id, side)
+        shown = show() if at_once else await _readers(request).run(request, show)
     except ArgumentError as error:
         raise HTTPException(404, str(error)) from None
+    if shown is None:
+        raise HTTPException(404, "this choice cannot be shown")
     return _content(shown, _FOREVER)
 
 
-@_api.get("/studies/{key}/pictures/{digest}", response_class=Response, summary="Show a picture")
-def _picture(board: OneBoard, digest: str) -> Response:
+@_api.get(
+    "/studies/{key}/pictures/{digest}",
+    response_class=Response,
+    responses=_SHOWN,
+    summary="Show a picture",
+)
+async def _picture(board: OneBoard, digest: str, request: Request) -> Response:
     """Return a picture that the browser turns."""
     found = board.picture(digest)
+    if found is None:  # after a restart nothing has been drawn yet
+        await _readers(request).run(request, board.best)
+        found = board.picture(digest)
     if found is None:
         raise HTTPException(404, "there is no such picture")
     return _content(found, _FOREVER)
 
 
-@_api.get("/events", dependencies=[Owner], response_class=StreamingResponse, summary="Follow along")
-async def _events(request: Request) -> StreamingResponse:
+@_api.get(
+    "/events",
+    dependencies=[Owner],
+    response_class=StreamingResponse,
+    responses=_file("text/event-stream"),
+    summary="Follow along",
+)
+async def _events(request: Request) -> Response:
     """Stream each study's summary as it changes (server-sent events)."""
     hub = _hub(request)
+    if _state(request)["head"]:
+        return Response(media_type="text/event-stream")
     if hub.listeners >= _MOST_LISTENERS:
         raise HTTPException(503, "too many listeners")
 
@@ -451,7 +661,7 @@ async def _events(request: Request) -> StreamingResponse:
             yield "retry: 2000\n\n"
             while True:
                 for board in hub.boards.values():
-                    text = json.dumps(await run_in_threadpool(_summary, board))
+                    text = json.dumps(await run_in_threadpool(_full_summary, board))
                     if sent.get(board.key) != text:
                         sent[board.key], quiet = text, 0.0
                         yield f"data: {text}\n\n"
@@ -480,6 +690,10 @@ def _summary(board: Board) -> dict[str, Any]:
     }
 
 
+def _full_summary(board: Board) -> dict[str, Any]:
+    return _summary(board) | {"trouble": board.trouble}
+
+
 def _content(shown: Content | Turned, cache: str) -> Response:
     one = shown.picture if isinstance(shown, Turned) else shown
     media_type = one.media_type
@@ -503,50 +717,56 @@ def _download(text: str, media_type: str, name: str) -> Response:
 
 @_pages.get("/")
 def _home(request: Request) -> Response:
-    hub = _hub(request)
-    owner = request.scope["state"]["role"] == OWNER
+    hub, state = _hub(request), _state(request)
+    if state["role"] == NAMED:
+        own = sorted(pair for pair in state["names"] if pair[0] in hub.boards)
+        if own:
+            return _go(request, f"/s/{own[0][0]}?{urlencode({'rater': own[0][1]})}")
+        raise HTTPException(404, "there is no study")
+    owner = _is_owner(request)
     if hub.boards and not hub.read_only and (not owner or all(b.solo for b in hub.boards.values())):
-        return RedirectResponse(f"/s/{next(iter(hub.boards))}", 303)
+        return _go(request, f"/s/{next(iter(hub.boards))}")
     if not owner:
         raise HTTPException(404, "there is no study")
-    return RedirectResponse("/owner", 303)
+    return _go(request, "/owner")
 
 
 @_pages.get("/s/{key}")
 def _duels(board: OneBoard, request: Request, rater: str = "") -> Response:
-    hub = _hub(request)
+    hub, state, keys = _hub(request), _state(request), list(_hub(request).boards)
     if hub.read_only:
-        return RedirectResponse("/owner", 303)
+        return _go(request, "/owner")
+    own = sorted(name for key, name in state["names"] if key == board.key)
+    wrong = False
     try:
-        name = hub.rater(board, rater)
+        name = rater_name(rater) if rater.strip() else SOLO if board.solo else ""
     except ArgumentError:
-        said = bool(rater.strip())
-        return _html("name.html", board=board, wrong=said, site=request.app.title)
-    keys = list(hub.boards)
-    return _html(
-        "duel.html",
-        board=board,
-        rater=name,
-        place=keys.index(board.key) + 1,
-        total=len(keys),
-        owner=request.scope["state"]["role"] == OWNER,
-        site=request.app.title,
-    )
+        name, wrong = "", True
+    if not name or not (_is_owner(request) or name in own or (board.solo and name == SOLO)):
+        if name and state["role"] == NAMED:
+            raise HTTPException(403, "this takes the rater's own link")
+        more = {"names": own, "joins": state["role"] == RATER}
+        return _html(request, "name.html", board=board, wrong=wrong, rater=name, **more)
+    place, total, owner = keys.index(board.key) + 1, len(keys), _is_owner(request)
+    link = ""
+    if name in own:
+        token = request.app.state.keys.personal(board.key, name)
+        link = f"s/{board.key}?{urlencode({'rater': name, 'token': token})}"
+    more = {"place": place, "total": total, "owner": owner, "link": link}
+    return _html(request, "duel.html", board=board, rater=name, **more)
 
 
 @_pages.get("/owner", dependencies=[Owner])
 def _owner_page(request: Request) -> Response:
-    hub, token = _hub(request), request.app.state.token
-    link = f"?token={rater_token(token)}" if token else ""
-    boards = [{"board": board, "summary": _summary(board)} for board in hub.present()]
-    return _html(
-        "owner.html", boards=boards, link=link, read_only=hub.read_only, site=request.app.title
-    )
+    hub, keys = _hub(request), request.app.state.keys
+    link = f"?token={keys.rater}" if keys is not None else ""
+    boards = [{"board": board, "summary": _full_summary(board)} for board in hub.present()]
+    return _html(request, "owner.html", boards=boards, link=link, read_only=hub.read_only)
 
 
 @_pages.get("/api")
 def _reference(request: Request) -> Response:
-    return _html("api.html", api=request.app.openapi(), site=request.app.title)
+    return _html(request, "api.html", api=request.app.openapi())
 
 
 @_pages.get("/static/{name}")
@@ -561,19 +781,25 @@ def _favicon() -> Response:
     return _static("icon.svg")
 
 
-def _html(template: str, status: int = 200, **values: Any) -> HTMLResponse:
-    return HTMLResponse(page(template, **values), status)
+def _html(request: Request, template: str, status: int = 200, **values: Any) -> HTMLResponse:
+    root, site = _state(request)["root"], request.app.title
+    return HTMLResponse(page(template, root=root, site=site, **values), status)
+
+
+def _go(request: Request, place: str) -> Response:
+    return RedirectResponse(_state(request)["root"] + place, 303)
 
 
 # -- errors: a clear sentence, nothing of the inside -----------------------------------------------
 
 
 def _problem(request: Request, status: int, why: str, headers: Any = None) -> Response:
-    if "text/html" in request.headers.get("accept", "") and not request.url.path.startswith(
-        "/api/"
-    ):
+    page = "text/html" in request.headers.get("accept", "")
+    if page and not request.scope["path"].startswith("/api/"):
         title = "Not found" if status == 404 else "Sorry"
-        reply: Response = _html("message.html", status, title=title, message=why, form=False)
+        reply: Response = _html(
+            request, "message.html", status, title=title, message=why, form=False
+        )
     else:
         reply = JSONResponse({"error": why}, status)
     reply.headers.update(headers or {})
@@ -581,7 +807,7 @@ def _problem(request: Request, status: int, why: str, headers: Any = None) -> Re
 
 
 async def _http(request: Request, error: Any) -> Response:
-    why = "there is no such page" if error.detail == "Not Found" else error.detail
+    why = "there is no such page" if error.detail == "Not Found" else str(error.detail)
     return _problem(request, error.status_code, why, error.headers)
 
 

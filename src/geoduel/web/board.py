@@ -6,10 +6,12 @@ import csv
 import hashlib
 import io
 import json
+import logging
 import math
 import re
 import threading
 import time
+import traceback
 import unicodedata
 from collections import OrderedDict
 from collections.abc import Callable
@@ -25,11 +27,14 @@ if TYPE_CHECKING:
 
 __all__ = ["Board", "rater_name", "slug"]
 
+log = logging.getLogger("geoduel.web")
+
 SIDES = ("left", "right")
 ANSWERS = (*SIDES, "a", "b", "tie", "skip")
 _CACHE_BYTES = 64_000_000
 _SLOW = 0.06  # seconds to draw a choice; beyond it the next question is fetched ahead
 _FEWEST = 3  # answers before a stated accuracy is believed
+_PATIENCE = 30.0  # seconds that a choice waits for another one to be drawn
 
 
 class Board:
@@ -100,10 +105,14 @@ class Board:
         settings = json.dumps([study.name, study.settings], sort_keys=True, default=str)
         self.run = hashlib.sha256(settings.encode()).hexdigest()[:16]
         """Tells the study from another one that answers at the same address later."""
-        self._lock = threading.Lock()
-        self._shown: OrderedDict[tuple[int, str], Content | Turned] = OrderedDict()
+        self.trouble: str | None = None
+        """Traceback of the last error of ``render``, for the owner."""
+        self._lock = threading.Lock()  # for the cache: never held for long
+        self._pen = threading.Lock()  # the user's function need not be safe for threads
+        self._shown: OrderedDict[tuple[Any, ...], Content | Turned] = OrderedDict()
         self._shown_bytes = 0
         self._pictures: OrderedDict[str, Content] = OrderedDict()
+        self._claimed: set[str] = set()  # names given away that no question is asked of yet
         self._open: OrderedDict[int, Duel] = OrderedDict()
         self._drawing = 0.0  # seconds, a running mean
         # When they were found, what that cost, the numbers, and the version they belong to.
@@ -221,6 +230,14 @@ class Board:
             return "left" if duel.answer == duel.left else "right"
         return duel.answer or ""
 
+    def claim(self, rater: str) -> bool:
+        """Give a name away; False if somebody has it, or one that looks much like it."""
+        known = {_alike(duel.rater) for duel in self.study.duels if duel.rater}
+        with self._lock:
+            free = _alike(rater) not in known | self._claimed
+            self._claimed.add(_alike(rater))
+        return free
+
     # -- what is known -----------------------------------------------------------------------------
 
     def progress(self) -> dict[str, Any]:
@@ -252,35 +269,27 @@ class Board:
 
     def best(self, rater: str | None = None) -> dict[str, Any]:
         """Return the pane of the best point so far."""
-        return self._pane(self._draw(self.study.recommend(rater=rater)), "best")
+        return self._pane(self.best_content(rater), "best")
 
-    def best_content(self) -> Content | Turned:
-        """Draw the best point so far."""
-        return self._draw(self.study.recommend())
+    def best_content(self, rater: str | None = None) -> Content | Turned | None:
+        """Draw the best point so far; None if it cannot be shown."""
+        best = self.study.recommend(rater=rater)
+        return self._drawn(("best", best.tobytes()), best)
 
-    def shown(self, duel: Duel, side: str) -> Content | Turned:
-        """Draw one side of a question, or take it from the cache."""
+    def shown(self, duel: Duel, side: str) -> Content | Turned | None:
+        """Draw one side of a question, or take it from the cache; None if it cannot be shown."""
         if side not in SIDES:
             raise ArgumentError(f"side must be left or right, got {side!r}")
         point = self.point_on(duel, side)
-        key = (duel.id, point)
-        with self._lock:
-            found = self._shown.get(key)
-            if found is not None:
-                self._shown.move_to_end(key)
-                return found
-        drawn = self._draw(duel.a if point == "a" else duel.b)
-        with self._lock:
-            self._shown_bytes += _size(drawn) - _size(self._shown.get(key))
-            self._shown[key] = drawn
-            while self._shown_bytes > _CACHE_BYTES and len(self._shown) > 1:
-                self._shown_bytes -= _size(self._shown.popitem(last=False)[1])
-        return drawn
+        return self._drawn((duel.id, point), duel.a if point == "a" else duel.b)
+
+    def is_drawn(self, duel_id: int, side: str) -> bool:
+        """Whether a side of an open question is in the cache: showing it takes no time."""
+        duel = self._open.get(duel_id)
+        return duel is not None and (duel_id, self.point_on(duel, side)) in self._shown
 
     def picture(self, digest: str) -> Content | None:
         """Return a picture that the browser turns, by the name in its address."""
-        if digest not in self._pictures:
-            self.best()  # after a restart nothing has been drawn yet
         return self._pictures.get(digest)
 
     def history(self, rater: str | None, start: int = 0, count: int = 12) -> dict[str, Any]:
@@ -343,7 +352,9 @@ class Board:
     def _address(self, duel: Duel, side: str) -> str:
         return f"duels/{duel.id}/{side}?run={self.run}"
 
-    def _pane(self, shown: Content | Turned, address: str) -> dict[str, Any]:
+    def _pane(self, shown: Content | Turned | None, address: str) -> dict[str, Any]:
+        if shown is None:
+            return {"kind": "failed", "url": "", "alt": "", "text": "This one cannot be shown."}
         if isinstance(shown, Turned):
             digest = hashlib.sha256(shown.picture.data).hexdigest()[:24]
             self._pictures[digest] = shown.picture
@@ -362,12 +373,47 @@ class Board:
             pane["text"] = shown.data.decode(errors="replace")
         return pane
 
+    def _drawn(self, key: tuple[Any, ...], point: Any) -> Content | Turned | None:
+        """Return what is drawn of a point; those who want the same one wait for one drawing."""
+        found = self._cached(key)
+        if found is not None:
+            return found
+        if not self._pen.acquire(timeout=_PATIENCE):
+            self._fails(f"render has not come back for {_PATIENCE:.0f} seconds")
+            return None
+        try:
+            return self._cached(key) or self._keep(key, self._draw(point))
+        except Exception:  # whatever the user's function raises: this pair can still be skipped
+            self._fails(traceback.format_exc())
+            return None
+        finally:
+            self._pen.release()
+
     def _draw(self, point: Any) -> Content | Turned:
-        with self._lock:  # the user's function need not be safe for threads
-            start = time.perf_counter()
-            drawn = content(self.render(point))
-            self._drawing += 0.3 * (time.perf_counter() - start - self._drawing)
+        start = time.perf_counter()
+        drawn = content(self.render(point))
+        self._drawing += 0.3 * (time.perf_counter() - start - self._drawing)
         return drawn
+
+    def _cached(self, key: tuple[Any, ...]) -> Content | Turned | None:
+        with self._lock:
+            found = self._shown.get(key)
+            if found is not None:
+                self._shown.move_to_end(key)
+        return found
+
+    def _keep(self, key: tuple[Any, ...], drawn: Content | Turned) -> Content | Turned:
+        with self._lock:
+            self._shown[key] = drawn
+            self._shown_bytes += _size(drawn)
+            while self._shown_bytes > _CACHE_BYTES and len(self._shown) > 1:
+                self._shown_bytes -= _size(self._shown.popitem(last=False)[1])
+        return drawn
+
+    def _fails(self, why: str) -> None:
+        if why != self.trouble:  # once, however often the page asks again
+            log.error("a choice of study %r cannot be shown:\n%s", self.study.name, why)
+        self.trouble = why
 
 
 def rater_name(text: str) -> str:
@@ -384,6 +430,11 @@ def rater_name(text: str) -> str:
     return name
 
 
+def _alike(rater: str) -> str:
+    """What names that look alike have in common: "Ann" and "ＡＮＮ"."""
+    return unicodedata.normalize("NFKC", rater).casefold()
+
+
 def slug(name: str) -> str:
     """Return a name for addresses.
 
@@ -395,9 +446,9 @@ def slug(name: str) -> str:
     return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:40] or "study"
 
 
-def _size(shown: Content | Turned | None) -> int:
+def _size(shown: Content | Turned) -> int:
     """Bytes that a drawn side keeps from others in the cache."""
-    return len(shown.data) if isinstance(shown, Content) else 0
+    return 200 + (len(shown.data) if isinstance(shown, Content) else 0)
 
 
 def _share(p: Progress, accuracy: float | None) -> float | None:

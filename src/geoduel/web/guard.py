@@ -6,21 +6,22 @@ headers that tell browsers to load nothing from elsewhere.
 
 from __future__ import annotations
 
-import hashlib
-import hmac
+import asyncio
 import ipaddress
 import json
 import time
 from collections import OrderedDict
 from collections.abc import Iterable
-from http.cookies import CookieError, SimpleCookie
 from typing import Any
-from urllib.parse import parse_qsl, urlencode
+from urllib.parse import parse_qsl, quote, urlencode
 
-__all__ = ["OWNER", "RATER", "Guard", "Rate", "is_loopback", "rater_token"]
+from .keys import NAMED, OWNER, RATER, Keys, Who
 
-OWNER, RATER = "owner", "rater"
+__all__ = ["NAMED", "OWNER", "RATER", "Guard", "Rate", "client_of", "cookie", "is_loopback"]
+
 MAX_BODY = 16_384
+_BODY_SECONDS = 10.0
+_MOST_COOKIES = 30
 _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; media-src 'self'; "
     "connect-src 'self'; frame-src 'self'; base-uri 'none'; form-action 'self'; "
@@ -57,17 +58,6 @@ class Rate:
         return enough
 
 
-def rater_token(token: str) -> str:
-    """Return the token in raters' links; the owner's cannot be found from it.
-
-    Examples
-    --------
-    >>> len(rater_token("secret"))
-    32
-    """
-    return hmac.new(token.encode(), b"geoduel rater", hashlib.sha256).hexdigest()[:32]
-
-
 def is_loopback(host: str) -> bool:
     """Whether a host name or address is this machine alone.
 
@@ -84,18 +74,41 @@ def is_loopback(host: str) -> bool:
         return False
 
 
+def client_of(scope: Any) -> str:
+    """Return what tells one client from another: the address, or the network of an IPv6 one.
+
+    Examples
+    --------
+    >>> client_of({"client": ("2001:db8::7:1", 4321)})
+    '2001:db8::/64'
+    """
+    host = (scope.get("client") or ("?",))[0]
+    if ":" in host:  # whoever has one such address has 2⁶⁴ of them
+        try:
+            return str(ipaddress.ip_network(f"{host.partition('%')[0]}/64", strict=False))
+        except ValueError:
+            pass
+    return host
+
+
 class Guard:
     """ASGI middleware that lets good requests through.
 
     Parameters
     ----------
     app : ASGI application
-        What is guarded. It finds "owner" or "rater" in ``scope["state"]["role"]``.
-    token : str, optional
-        The owner's token. None: everyone who reaches the server is the owner.
+        What is guarded. It finds in ``scope["state"]`` the ``role``: "owner", "rater" or "named".
+        ``names`` are the pairs of study and rater that the request may speak for. ``root`` is as
+        below; ``head`` says that only the head of the reply is wanted.
+    keys : Keys, optional
+        The tokens. None: everyone who reaches the server is the owner.
     hosts : iterable of str
         Names the server may be called by, besides ``localhost`` and addresses in numbers, which no
         foreign domain can claim to be.
+    root : str
+        Path at which a proxy shows the server, such as "/duel".
+    origin : str
+        Name, and port if it is no usual one, by which browsers call that proxy.
     per_client : Rate
         Limit of requests that change something, for each address.
     """
@@ -103,15 +116,15 @@ class Guard:
     def __init__(
         self,
         app: Any,
-        token: str | None = None,
+        keys: Keys | None = None,
         hosts: Iterable[str] = (),
+        root: str = "",
+        origin: str = "",
         per_client: Rate | None = None,
     ) -> None:
-        self.app = app
+        self.app, self.keys, self.root, self.origin = app, keys, root, origin
         self.hosts = {host.lower() for host in hosts} | {"localhost"}
-        self.tokens = {} if token is None else {OWNER: token, RATER: rater_token(token)}
-        self.cookies = {role: _stretch(token) for role, token in self.tokens.items()}
-        self.changes = per_client or Rate(300, 600)
+        self.changes, self.reads = per_client or Rate(300, 600), Rate(200, 1000)
         self.failures = Rate(0.5, 20)
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
@@ -121,51 +134,62 @@ class Guard:
                 await self.app(scope, receive, send)
             return  # there are no web sockets
         headers = {k.decode("latin-1"): v.decode("latin-1") for k, v in scope["headers"]}
-        client = (scope.get("client") or ("?",))[0]
-        send = _with_headers(send)
-        problem = self._problem(scope, headers, client)
-        if problem:
-            await _refuse(send, *problem)
+        scope, client, send = self._inside(scope), client_of(scope), _with_headers(send)
+        if scope["state"]["head"]:
+            send = _head_alone(send)
+        page = "text/html" in headers.get("accept", "")
+        people = self._problem(scope, headers, client) or self._people(scope, headers, client)
+        if isinstance(people, tuple):
+            await _refuse(send, *people, root=scope["state"]["root"], page=page)
             return
-        role = self._remembered(scope, headers)
-        given = _tokens(scope, headers)
-        if self.tokens and given and (role is None or "token" in _query(scope)):
-            if not self.failures.allow(client, cost=0):  # before it is looked at
-                await _refuse(send, 429, "too many wrong tokens; wait a minute")
-                return
-            role = role if role == OWNER else _role(given, self.tokens) or role
-            if role is None:
-                self.failures.allow(client)
-        if role is None and scope["path"].startswith(_PUBLIC):
-            role = RATER
-        if role is None:
-            await _refuse(send, 401, "a token is needed", html=_wants_page(headers))
-            return
+        _admit(scope, people)
         if scope["method"] == "GET" and "token" in _query(scope):
-            await self._remember(scope, send, role)  # the token leaves the address bar
+            await self._remember(scope, send, people)  # the token leaves the address bar
             return
-        scope.setdefault("state", {})["role"] = role
-        await self.app(scope, _limited(receive), send)
+        if scope["method"] == "POST":
+            body = await _body(receive)
+            if not isinstance(body, bytes):
+                await _refuse(send, *body, root="", page=False)
+                return
+            receive = _replayed(body, receive)
+        await self.app(scope, receive, send)
 
-    def _problem(self, scope: Any, headers: dict[str, str], client: str) -> tuple[Any, ...] | None:
+    def _inside(self, scope: Any) -> dict[str, Any]:
+        """The request as the application sees it: its own addresses, GET for HEAD."""
+        root = self.root or scope.get("root_path", "").rstrip("/")
+        path = scope["path"]
+        if root and (path == root or path.startswith(f"{root}/")):
+            path = path[len(root) :] or "/"
+        head = scope["method"] == "HEAD"
+        state = {**scope.get("state", {}), "root": root, "head": head}
+        method = "GET" if head else scope["method"]
+        return {**scope, "path": path, "root_path": "", "method": method, "state": state}
+
+    def _problem(self, scope: Any, headers: dict[str, str], client: str) -> tuple[int, str] | None:
         host = headers.get("host", "")
-        if not self._knows(host):
+        if not self._knows(host) or [name for name, _ in scope["headers"]].count(b"host") != 1:
             return 421, "this name is not one of the server's; name it with --allow-host"
-        if scope["method"] not in ("GET", "HEAD"):
-            if scope["method"] != "POST":
-                return 405, "only GET and POST"
-            if headers.get("content-type", "").partition(";")[0].strip() != "application/json":
-                return 415, "send application/json"
-            origin = headers.get("origin")
-            if origin is not None and origin.partition("://")[2] != host:
-                return 403, "a page of another site sent this"
-            if headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none"):
-                return 403, "a page of another site sent this"
-            length = headers.get("content-length", "0")
-            if not length.isdigit() or int(length) > MAX_BODY:
-                return 413, f"at most {MAX_BODY} bytes"
-            if not self.changes.allow(client):
+        if scope["method"] == "GET":
+            if not scope["path"].startswith(_PUBLIC) and not self.reads.allow(client):
                 return 429, "too many requests; slow down"
+            return None
+        if scope["method"] != "POST":
+            return 405, "only GET, HEAD and POST"
+        kind = headers.get("content-type", "").partition(";")[0].strip().lower()
+        if kind != "application/json":
+            return 415, "send application/json"
+        origin = headers.get("origin", f"http://{host}").partition("://")[2]
+        if origin != host and (not origin or origin != self.origin):
+            return 403, "a page of another site sent this"
+        if headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none"):
+            return 403, "a page of another site sent this"
+        length = headers.get("content-length", "0")
+        if not (length.isascii() and length.isdigit() and len(length) < 10):
+            return 400, "the length of the body is no number"
+        if int(length) > MAX_BODY:
+            return 413, f"at most {MAX_BODY} bytes"
+        if not self.changes.allow(client):
+            return 429, "too many requests; slow down"
         return None
 
     def _knows(self, host: str) -> bool:
@@ -179,39 +203,56 @@ class Guard:
             return False
         return True
 
-    def _remembered(self, scope: Any, headers: dict[str, str]) -> str | None:
-        """Return the role that a cookie gives, or everyone has."""
-        if not self.tokens:
-            return OWNER
-        try:
-            cookie = SimpleCookie(headers.get("cookie", "")).get(_cookie(scope))
-        except CookieError:
-            return None
-        return _role([cookie.value] if cookie else [], self.cookies)
+    def _people(
+        self, scope: Any, headers: dict[str, str], client: str
+    ) -> set[Who] | tuple[int, str]:
+        """Whom the request speaks for, by its cookies and tokens, or why it speaks for nobody."""
+        if self.keys is None:
+            return {Who(OWNER)}
+        values = _cookies(headers, _cookie(scope))
+        people = {who for value in values if (who := self.keys.recall(value)) is not None}
+        given = _tokens(scope, headers)
+        if given and not self.failures.allow(client, cost=0):  # before they are looked at
+            if not people:
+                return 429, "too many wrong tokens; wait a minute"
+        elif given:
+            found = {who for token in given if (who := self._read(token)) is not None}
+            people |= found
+            if not found:
+                self.failures.allow(client)
+        if not people and not scope["path"].startswith(_PUBLIC):
+            return 401, "a token is needed"
+        return people
 
-    async def _remember(self, scope: Any, send: Any, role: str) -> None:
+    def _read(self, token: str) -> Who | None:
+        assert self.keys is not None
+        return Who(OWNER) if self.keys.redeem(token) else self.keys.read(token)
+
+    async def _remember(self, scope: Any, send: Any, people: set[Who]) -> None:
+        """Send the browser to the same address without the token, and with cookies."""
         rest = urlencode([(k, v) for k, v in _query(scope).items() if k != "token"])
-        place = "/" + scope["path"].lstrip("/") + (f"?{rest}" if rest else "")
-        headers = [(b"location", place.encode("ascii", "ignore"))]
-        if self.tokens:
-            safe = "; Secure" if scope.get("scheme") == "https" else ""
-            cookie = f"{_cookie(scope)}={self.cookies[role]}"
-            headers.append(
-                (b"set-cookie", f"{cookie}; Path=/; HttpOnly; SameSite=Lax{safe}".encode())
-            )
+        # The path as it came may hold anything once it is decoded, and two slashes are a host.
+        place = scope["state"]["root"] + "/" + quote(scope["path"].lstrip("/"))
+        headers = [(b"location", f"{place}?{rest}".rstrip("?").encode())]
+        if Who(OWNER) in people:  # the owner who opens another link stays the owner
+            people = {Who(OWNER)}
+        if self.keys is not None:
+            held = [cookie(scope, *self.keys.cookie(who)) for who in people]
+            headers += [(b"set-cookie", one.encode()) for one in held]
         await send({"type": "http.response.start", "status": 303, "headers": headers})
         await send({"type": "http.response.body", "body": b""})
 
 
-def _stretch(token: str) -> str:
-    """What a cookie holds in the token's place; slow to make, so that it is no way to guess."""
-    return hashlib.pbkdf2_hmac("sha256", token.encode(), b"geoduel cookie", 100_000).hex()
+def cookie(scope: Any, ending: str, value: str) -> str:
+    """Return a header that makes the browser keep a cookie of `Keys.cookie`."""
+    safe = "; Secure" if scope.get("scheme") == "https" else ""
+    return f"{_cookie(scope)}{ending}={value}; Path=/; HttpOnly; SameSite=Lax{safe}"
 
 
-def _role(given: list[str], secrets: dict[str, str]) -> str | None:
-    """Return the best role that the given words open; all are compared, whichever fits."""
-    fits = [role for role, secret in secrets.items() for text in given if _same(text, secret)]
-    return OWNER if OWNER in fits else fits[0] if fits else None
+def _admit(scope: Any, people: set[Who]) -> None:
+    roles = [role for role in (OWNER, RATER) if Who(role) in people]
+    scope["state"]["role"] = roles[0] if roles else NAMED
+    scope["state"]["names"] = {(who.study, who.rater) for who in people if who.role == NAMED}
 
 
 def _query(scope: Any) -> dict[str, str]:
@@ -225,31 +266,45 @@ def _tokens(scope: Any, headers: dict[str, str]) -> list[str]:
     return [text for name, text in _query(scope).items() if name == "token"] + bearer
 
 
-def _same(given: str, token: str) -> bool:
-    """Compare in constant time, whatever was given."""
-    return hmac.compare_digest(given.encode(), token.encode())
-
-
 def _cookie(scope: Any) -> str:
-    """One cookie a port: browsers give all servers of a machine the same ones."""
+    """One name a port: browsers give all servers of a machine the same cookies."""
     return f"geoduel-{(scope.get('server') or ('', 0))[1] or 0}"
 
 
-def _wants_page(headers: dict[str, str]) -> bool:
-    return "text/html" in headers.get("accept", "")
+def _cookies(headers: dict[str, str], name: str) -> list[str]:
+    """Return what the cookies of this server hold."""
+    pairs = (part.strip().partition("=") for part in headers.get("cookie", "").split(";"))
+    return [value for key, _, value in pairs if key == name or key.startswith(f"{name}-")][
+        :_MOST_COOKIES
+    ]
 
 
-def _limited(receive: Any) -> Any:
-    """Read no more of a body than the limit, whatever its length was said to be."""
-    total = 0
+async def _body(receive: Any) -> bytes | tuple[int, str]:
+    """Read the whole body, or return why it is refused, whatever its length was said to be."""
+    body = b""
+    try:
+        async with asyncio.timeout(_BODY_SECONDS):
+            while True:
+                message = await receive()
+                body += message.get("body", b"")
+                if len(body) > MAX_BODY:
+                    return 413, f"at most {MAX_BODY} bytes"
+                if not message.get("more_body"):  # the end, or the client is gone
+                    return body
+    except TimeoutError:
+        return 408, f"the body took more than {_BODY_SECONDS:.0f} seconds"
+
+
+def _replayed(body: bytes, receive: Any) -> Any:
+    """Give the application the body that was read."""
+    first = True
 
     async def read() -> Any:
-        nonlocal total
-        message = await receive()
-        total += len(message.get("body", b""))
-        if total > MAX_BODY:
-            return {"type": "http.disconnect"}
-        return message
+        nonlocal first
+        if first:
+            first = False
+            return {"type": "http.request", "body": body, "more_body": False}
+        return await receive()
 
     return read
 
@@ -265,15 +320,24 @@ def _with_headers(send: Any) -> Any:
     return sender
 
 
-async def _refuse(send: Any, status: int, why: str, html: bool = False) -> None:
-    if html:
+def _head_alone(send: Any) -> Any:
+    async def sender(message: Any) -> None:
+        await send({**message, "body": b""} if "body" in message else message)
+
+    return sender
+
+
+async def _refuse(send: Any, status: int, why: str, *, root: str, page: bool) -> None:
+    if page and status == 401:
         from .pages import token_page
 
-        body, kind = token_page().encode(), b"text/html; charset=utf-8"
+        body, kind = token_page(root).encode(), b"text/html; charset=utf-8"
     else:
         body, kind = json.dumps({"error": why}).encode(), b"application/json"
     headers = [(b"content-type", kind), (b"content-length", str(len(body)).encode())]
-    if status == 429:
-        headers.append((b"retry-after", b"2"))
+    headers.append((b"connection", b"close"))  # who is refused holds no connection
+    more = {401: (b"www-authenticate", b"Bearer"), 405: (b"allow", b"GET, HEAD, POST")}
+    more |= dict.fromkeys((408, 429), (b"retry-after", b"2"))
+    headers += [more[status]] if status in more else []
     await send({"type": "http.response.start", "status": status, "headers": headers})
     await send({"type": "http.response.body", "body": body})

@@ -14,6 +14,7 @@ STATIC = {
     "style.css": "text/css; charset=utf-8",
     "duel.js": "text/javascript; charset=utf-8",
     "page.js": "text/javascript; charset=utf-8",
+    "name.js": "text/javascript; charset=utf-8",
     "owner.js": "text/javascript; charset=utf-8",
     "icon.svg": "image/svg+xml",
 }
@@ -37,11 +38,12 @@ def _templates() -> jinja2.Environment:
     )
 
 
-def page(template: str, **values: Any) -> str:
-    """Fill in a template."""
-    return _templates().get_template(template).render(**values)
+def page(template: str, root: str = "", **values: Any) -> str:
+    """Fill in a template; ``root`` is the path at which a proxy shows the server."""
+    return _templates().get_template(template).render(root=root, **values)
 
 
-def token_page() -> str:
+def token_page(root: str = "") -> str:
     """Return the page for those who come without a token."""
-    return page("message.html", title="This page is private", message=None, form=True)
+    title = "This page is private"
+    return page("message.html", title=title, message=None, form=True, root=root, site="geoduel")

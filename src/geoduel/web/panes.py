@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import io
 import math
+import re
+import sys
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +16,7 @@ from ..errors import ArgumentError
 
 __all__ = ["Content", "Turned", "content", "plain"]
 
-_KINDS = ("audio", "image", "video")
+_MEDIA_TYPE = re.compile(r"(?:audio|image|video)/[A-Za-z0-9][A-Za-z0-9.+-]*")  # it is a header
 # The first bytes of a file; for RIFF and ISO media the kind follows after eight bytes.
 _SIGNATURES = (
     (b"\x89PNG\r\n\x1a\n", "image/png"),
@@ -26,6 +28,7 @@ _SIGNATURES = (
     (b"fLaC", "audio/flac"),
     (b"\x1a\x45\xdf\xa3", "video/webm"),
 )
+_SHOWN_AS = {"HSV": "RGB", "RGBX": "RGB", "YCbCr": "RGB", "PA": "RGBA", "RGBa": "RGBA", "La": "LA"}
 _RIFF = {b"WEBP": "image/webp", b"WAVE": "audio/wav"}
 
 
@@ -58,9 +61,8 @@ class Content:
     alt: str = ""
 
     def __post_init__(self) -> None:
-        kind, _, rest = self.media_type.partition("/")
         text = self.media_type in ("text/plain", "text/html")
-        if not text and not (kind in _KINDS and rest.replace("+", "").replace("-", "").isalnum()):
+        if not text and not _MEDIA_TYPE.fullmatch(self.media_type):
             raise ArgumentError(
                 f"media_type must be image/..., audio/..., video/..., text/html or text/plain, "
                 f"got {self.media_type!r}"
@@ -190,8 +192,17 @@ def _sniff(start: bytes) -> str:
 
 
 def _picture(image: Any) -> Content:
-    from ..pictures.files import shrink
+    from ..pictures.files import shrink, upright
 
+    image = upright(image)
+    if image.mode == "P":
+        image = image.convert("RGBA" if "transparency" in image.info else "RGB")
+    image = image.convert(_SHOWN_AS.get(image.mode, image.mode))
+    if image.mode not in ("1", "L", "LA", "RGB", "RGBA", "CMYK") and image.mode[:1] != "I":
+        raise ArgumentError(
+            f"render returned a picture of mode {image.mode}, expected L, RGB, RGBA or one that "
+            "Pillow converts to these"
+        )
     small, file = shrink(image, 1600), io.BytesIO()
     # Small pictures are often drawings, which JPEG would blur; so are all with transparency.
     if small.mode == "RGBA" or math.prod(small.size) <= 400_000 or small.mode not in ("L", "RGB"):
@@ -204,4 +215,6 @@ def _picture(image: Any) -> Content:
 def _figure(figure: Any) -> Content:
     file = io.BytesIO()
     figure.savefig(file, format="png", dpi=160)
+    if "matplotlib.pyplot" in sys.modules:  # which keeps each figure until it is closed
+        sys.modules["matplotlib.pyplot"].close(figure)
     return Content(file.getvalue(), "image/png")

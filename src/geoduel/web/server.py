@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import contextlib
 import importlib.util
-import secrets
+import ipaddress
 import socket
 import sys
 import threading
+import time
 import webbrowser
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
-from urllib.parse import quote
+from typing import TYPE_CHECKING, Any, Literal
+from urllib.parse import quote, urlsplit
 
 from ..errors import ArgumentError, GeoduelError, MissingExtraError
 
@@ -20,11 +22,65 @@ if TYPE_CHECKING:
     from ..study import Study
     from .board import Board
 
-__all__ = ["dashboard", "load_study_file", "run", "serve", "web_extra"]
+__all__ = ["Front", "dashboard", "given_token", "load_study_file", "run", "serve", "web_extra"]
 
 PORT = 8642
 """The port to try first."""
-_SHORTEST_TOKEN = 12
+_AGAIN = 10.0  # seconds until a study that could not be read is tried again
+_LOOPBACK = ("127.0.0.1", "::1")
+
+
+@dataclass(frozen=True)
+class Front:
+    """The proxy that people reach the server by.
+
+    Parameters
+    ----------
+    url : str
+        Address at which it shows the server, without a slash at the end; "" if there is none.
+    trusted : tuple of str
+        Addresses or networks of proxies; these say who asks, and whether by HTTPS.
+    """
+
+    url: str = ""
+    trusted: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, url: str | None, trusted: Iterable[str] = ()) -> Front:
+        """Check the arguments of `serve`."""
+        for one in (trusted := tuple(trusted)):
+            try:
+                ipaddress.ip_network(one)
+            except ValueError:
+                raise ArgumentError(
+                    f"trust_proxy must be an IP address or a network, got {one!r}"
+                ) from None
+        if url is None:
+            return cls("", trusted)
+        try:
+            parts = urlsplit(url)
+            good = parts.scheme in ("http", "https") and bool(parts.hostname)
+            good = good and parts.port != 0 and not (parts.query or parts.fragment or "@" in url)
+        except ValueError:
+            good, parts = False, urlsplit("")
+        first = parts.path.strip("/").partition("/")[0]
+        if not good or first in ("api", "owner", "s", "static"):
+            raise ArgumentError(
+                "public_url must be an address such as https://duels.example/palette, whose path "
+                f"does not begin with /api, /owner, /s or /static; got {url!r}"
+            )
+        return cls(url.rstrip("/"), trusted or _LOOPBACK)
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """Arguments of `geoduel.web.create_app`."""
+        parts = urlsplit(self.url)
+        return {"root": parts.path, "origin": parts.netloc}
+
+    @property
+    def names(self) -> set[str]:
+        """Names that the proxy is called by."""
+        return {urlsplit(self.url).hostname or ""} - {""}
 
 
 def serve(
@@ -33,10 +89,12 @@ def serve(
     *,
     host: str = "127.0.0.1",
     port: int | None = None,
-    token: str | None = None,
+    token: str | Literal[False] | None = None,
     hosts: Iterable[str] = (),
     solo: bool | None = None,
     browser: bool = False,
+    public_url: str | None = None,
+    trust_proxy: Iterable[str] = (),
     **options: Any,
 ) -> None:
     """Serve the duel page of a study until Ctrl-C.
@@ -49,25 +107,34 @@ def serve(
         ``render(point)`` returns what a pane shows, see `geoduel.web.content`. Only with a
         study.
     host : str
-        Address to listen at. Beyond this machine (anything but a loopback address) a token guards
-        the page, and raters are asked for their names.
+        Address to listen at. Beyond this machine (anything but a loopback address) raters are asked
+        for their names, and nothing is encrypted.
     port : int, optional
         By default 8642 or, if that is taken, any free one.
-    token : str, optional
-        The owner's token, at least 12 characters. Beyond this machine one is made if none is given.
+    token : str or False, optional
+        The owner's token. By default a random one, which stays the same for the same studies: see
+        `geoduel.web.keys.made_token`. A chosen one has at least 20 characters. False: everybody who
+        reaches the server is the owner, which is refused beyond this machine.
     hosts : iterable of str
         Names the server may be called by, besides localhost and addresses in numbers.
     solo : bool, optional
-        One person answers and gives no name. By default where there is no token.
+        One person answers and gives no name. By default on this machine alone.
     browser : bool
         Open a browser.
+    public_url : str, optional
+        Address at which a proxy on this machine shows the server, such as
+        "https://duels.example/palette".
+    trust_proxy : iterable of str
+        IP addresses or networks of proxies elsewhere. Proxies are believed who asks, and whether by
+        HTTPS.
     **options
         Arguments of `geoduel.web.Board`, such as ``question`` and ``accuracy``. Only with a study.
 
     Raises
     ------
     ArgumentError
-        If the token is too short, or options come with boards.
+        If the token is easy to guess or needed, if options come with boards, or if ``public_url``
+        or ``trust_proxy`` is malformed.
     OSError
         If it cannot listen there.
     MissingExtraError
@@ -83,6 +150,7 @@ def serve(
         from ..study import Study
         from .app import create_app
         from .board import Board
+        from .guard import is_loopback
 
     if isinstance(study, Study):
         boards = [Board(study, render, **options)]
@@ -90,9 +158,14 @@ def serve(
         raise ArgumentError(f"render and options come with a study, got {type(study).__name__}")
     else:
         boards = [study] if isinstance(study, Board) else list(study)
-    token = _checked(token, host)
-    names = {*hosts, host, _name(host)}
-    run(create_app(boards, token=token, hosts=names, solo=solo), host, port, token, browser)
+    front = Front.of(public_url, trust_proxy)
+    studies = sorted(f"{board.study.storage.url} {board.study.name}" for board in boards)
+    token = given_token(token, host, "\n".join(["serve", *studies]), front)
+    if solo is None:
+        solo = is_loopback(host) and not front.url
+    names = {*hosts, host, _name(host), *front.names}
+    app = create_app(boards, token=token, hosts=names, solo=solo, **front.settings)
+    run(app, host, port, token, browser, "/", front)
 
 
 def dashboard(
@@ -100,8 +173,10 @@ def dashboard(
     *,
     host: str = "127.0.0.1",
     port: int | None = None,
-    token: str | None = None,
+    token: str | Literal[False] | None = None,
     browser: bool = False,
+    public_url: str | None = None,
+    trust_proxy: Iterable[str] = (),
 ) -> None:
     """Show all studies of a storage, live, until Ctrl-C; takes no answers.
 
@@ -109,7 +184,7 @@ def dashboard(
     ----------
     storage : str
         URL of the storage, such as ``sqlite:///duels.db``.
-    host, port, token, browser
+    host, port, token, browser, public_url, trust_proxy
         As in `serve`.
 
     Raises
@@ -127,25 +202,30 @@ def dashboard(
         from .app import create_app
         from .board import Board
 
+    front = Front.of(public_url, trust_proxy)
     place = SQLStorage(storage, create=False)
-    token = _checked(token, host)
-    broken: set[str] = set()
+    token = given_token(token, host, f"dashboard\n{place.url}", front)
+    broken: dict[str, tuple[str, float]] = {}  # why, and when to try again
 
     def find(known: dict[str, Board]) -> list[Board]:
         boards = {board.study.name: board for board in known.values()}
         for name in study_names(place):
-            if name in boards or name in broken:
+            why, again = broken.get(name, ("", 0.0))
+            if name in boards or time.monotonic() < again:
                 continue
             try:
                 boards[name] = Board(load_study(name, place))
             except GeoduelError as error:  # others can still be shown
-                broken.add(name)
-                print(f"geoduel: {name} is left out: {error}", file=sys.stderr, flush=True)
+                broken[name] = str(error), time.monotonic() + _AGAIN
+                if why != str(error):
+                    print(f"geoduel: {name} is left out: {error}", file=sys.stderr, flush=True)
         return list(boards.values())
 
-    names = {host, _name(host)}
-    app = create_app(find({}), token=token, hosts=names, read_only=True, find=find)
-    run(app, host, port, token, browser, path="/owner")
+    names = {host, _name(host), *front.names}
+    app = create_app(
+        find({}), token=token, hosts=names, read_only=True, find=find, **front.settings
+    )
+    run(app, host, port, token, browser, "/owner", front)
 
 
 def load_study_file(place: str) -> tuple[Any, Any]:
@@ -202,23 +282,37 @@ def run(
     token: str | None = None,
     browser: bool = False,
     path: str = "/",
+    front: Front | None = None,
 ) -> None:
     """Run an application until Ctrl-C; print the address where people find it."""
     import uvicorn
 
-    from .guard import rater_token
+    from .connections import HEAD_BYTES, limited
+    from .guard import is_loopback
 
+    front = front or Front()
     with _listen(host, port) as listener:
-        number = listener.getsockname()[1]
-        address = f"http://{_name(host)}:{number}"
-        owner = f"{address}{path}" + (f"?token={quote(token)}" if token else "")
-        print(f"Open {owner}", flush=True)
-        if token:
-            print(f"For raters: {address}/?token={rater_token(token)}", flush=True)
+        here = f"http://{_name(host)}:{listener.getsockname()[1]}"
+        address = front.url or here
+        print(f"Open {address}{path}" + (f"?token={quote(token)}" if token else ""), flush=True)
+        hub = app.state.hub if token else None
+        if hub and not hub.read_only and any(not board.solo for board in hub.boards.values()):
+            print(f"For raters: {address}/?token={app.state.keys.rater}", flush=True)
+        if not is_loopback(host):
+            print(
+                "geoduel: nothing is encrypted, tokens and answers included; across a network you "
+                "do not trust, put a proxy with HTTPS in front (--public-url)",
+                file=sys.stderr,
+                flush=True,
+            )
         print("Ctrl-C ends it.", flush=True)
         if browser:
+            # Others on this machine can read what starts a browser: its token opens once.
+            ticket = f"?token={app.state.keys.ticket()}" if token else ""
             # The browser takes longer to start than the server; the socket listens already.
-            threading.Thread(target=_open_browser, args=(owner,), daemon=True).start()
+            threading.Thread(
+                target=_open_browser, args=(f"{here}{path}{ticket}",), daemon=True
+            ).start()
         config = uvicorn.Config(
             app,
             log_level="warning",
@@ -226,22 +320,38 @@ def run(
             lifespan="off",
             ws="none",
             server_header=False,
-            proxy_headers=False,
+            http=limited(trusted=front.trusted),
+            h11_max_incomplete_event_size=HEAD_BYTES,
+            proxy_headers=bool(front.trusted),
+            forwarded_allow_ips=",".join(front.trusted),
             limit_concurrency=1000,
             timeout_graceful_shutdown=1,
-            timeout_keep_alive=75,
+            timeout_keep_alive=30,
         )
         with contextlib.suppress(KeyboardInterrupt):  # the usual end
             uvicorn.Server(config).run(sockets=[listener])
 
 
-def _checked(token: str | None, host: str) -> str | None:
-    """Return the token, or a new one where one is needed."""
-    from .guard import is_loopback
+def given_token(
+    token: str | Literal[False] | None, host: str, purpose: str, front: Front | None = None
+) -> str | None:
+    """Return the owner's token, a made one by default; None where everybody may be the owner.
 
-    if token is not None and len(token) < _SHORTEST_TOKEN:
-        raise ArgumentError(f"token must have at least {_SHORTEST_TOKEN} characters")
-    return secrets.token_urlsafe(24) if token is None and not is_loopback(host) else token
+    Raises
+    ------
+    ArgumentError
+        If the token is easy to guess, or there is none where others can come.
+    """
+    from .guard import is_loopback
+    from .keys import checked_token, made_token
+
+    if token is None:
+        return made_token(purpose)
+    if token is not False:
+        return checked_token(token)
+    if not is_loopback(host) or (front is not None and front.url):
+        raise ArgumentError("token can be False on this machine alone: others can come")
+    return None
 
 
 def _name(host: str) -> str:

@@ -69,7 +69,9 @@ class DuelWidget(anywidget.AnyWidget):
         """Do what the page asks the server for: ask, tell, undo, finish, history."""
         board, beyond = self.board, bool(body.get("beyond"))
         if action == "tell":
-            counted = board.tell(body["id"], body["answer"], _RATER, body.get("run"))
+            counted = board.tell(
+                int(body.get("id", -1)), str(body.get("answer")), _RATER, body.get("run")
+            )
             return board.ask(_RATER, beyond=beyond) | {"counted": counted}
         if action == "undo":
             found = board.undo(_RATER)
@@ -89,23 +91,38 @@ class DuelWidget(anywidget.AnyWidget):
         for holder in (reply, *reply.get("duels", ())):
             for name in ("left", "right", "best"):
                 pane = holder.get(name)
-                if pane is None or pane["kind"] == "text":
+                if pane is None or pane["kind"] in ("text", "failed"):
                     continue
                 if name == "best":
                     shown = self.board.best_content()
                 else:
                     shown = self.board.shown(self.board.duel(holder["id"]), name)
+                if shown is None:  # since the reply was made
+                    continue
                 one = shown.picture if isinstance(shown, Turned) else shown
                 coded = base64.b64encode(one.data).decode()
                 found[pane["url"]] = f"data:{one.media_type};base64,{coded}"
         return found
 
+    def explain(self, reply: dict[str, Any]) -> dict[str, Any]:
+        """Say in the place of what cannot be shown why: in a notebook the rater wrote `render`."""
+        why = (self.board.trouble or "").strip().rpartition("\n")[2]
+        for holder in (reply, *reply.get("duels", ())):
+            for name in ("left", "right", "best"):
+                pane = holder.get(name) or {}
+                if pane.get("kind") == "failed":
+                    pane["text"] += f"\n{why}"
+        return reply
+
     def _hear(self, _: Any, message: dict[str, Any], __: Any) -> None:
         to = message.get("number")
         try:
             reply = self.answer(message.get("action", ""), message.get("body") or {})
-            self.send({"to": to, "reply": reply, "pictures": self.pictures(reply)})
+            self.send({"to": to, "reply": self.explain(reply), "pictures": self.pictures(reply)})
         except LookupError as error:
             self.send({"to": to, "error": str(error), "status": 409})
-        except GeoduelError as error:
+        except (GeoduelError, TypeError, ValueError) as error:
             self.send({"to": to, "error": str(error), "status": 422})
+        except Exception as error:  # the panes wait for a reply, whatever happened
+            self.send({"to": to, "error": f"{type(error).__name__}: {error}", "status": 500})
+            raise

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
+import pytest
+
+from geoduel import errors
 from geoduel.study.log import Row
 from geoduel.study.storage import MemoryStorage
 
@@ -21,3 +26,18 @@ def test_there_is_nothing_to_load_faster():
     storage.create("s", "{}")
     storage.save_snapshot("s", 1, "text")
     assert storage.load_snapshot("s") is None
+
+
+def test_what_fails_is_not_kept():
+    storage = MemoryStorage()
+    storage.create("s", "{}")
+
+    def act(log):
+        log.append([Row(1, "{}", "x")])
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        storage.write("s", act)
+    assert storage.read("s", 0) == []
+    with pytest.raises(errors.ArgumentError, match="a study in memory"):
+        storage.backup(Path("copy"))

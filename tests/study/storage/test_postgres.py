@@ -182,6 +182,95 @@ def test_many_processes(processes, server):
     processes(server.url, workers=16, answers=1500)
 
 
+def waited(call, least: float, most: float) -> str:
+    """The words of a StorageError that came in time."""
+    began = time.monotonic()
+    with pytest.raises(errors.StorageError) as caught:
+        call()
+    assert least <= time.monotonic() - began <= most
+    return str(caught.value)
+
+
+def test_no_wait_is_endless(server, name):
+    """A row that somebody else holds, and a server that falls silent; both end after the time-out.
+
+    A second and a half more is for the grace given to the server, and for a busy machine.
+    """
+    import psycopg
+
+    newton(server, name)
+    study = gd.load_study(name, SQLStorage(server.url, timeout=1.0))
+    duel = study.ask()
+    with psycopg.connect(f"host={server.folder} user=geoduel dbname=postgres") as other:
+        hold = "SELECT id FROM geoduel_studies WHERE name = %s FOR UPDATE"
+        other.execute(hold, (name,))
+        assert "statement timeout" in waited(lambda: study.tell(duel, "a"), 0.9, 3.5)
+        assert study.progress().answered == 0  # reading takes no turn
+    assert study.tell(duel, "a").answer == "a"
+
+    (db,) = study.storage._idle
+    backend = db.info.backend_pid
+    os.kill(backend, signal.SIGSTOP)  # accepts all that is sent, and answers nothing
+    try:
+        waited(study.recommend, 0.9, 3.5)
+    finally:
+        os.kill(backend, signal.SIGCONT)
+    assert study.progress().answered == 1
+
+
+def test_a_writer_asleep_in_its_turn_holds_nobody_up(server, name):
+    """The server takes its turn away; awake again, it looks at what was stored and goes on."""
+    newton(server, name)
+    slow, quick = (gd.load_study(name, SQLStorage(server.url, timeout=t)) for t in (1.0, 30.0))
+    asleep, tries = threading.Event(), []
+
+    def decide():
+        tries.append(len(slow._book.attributes))
+        asleep.set()
+        if len(tries) == 1:
+            time.sleep(1.5)
+        return [{"kind": "attribute", "key": "slow", "value": len(tries)}]
+
+    caught: list[Exception] = []
+
+    def write():
+        try:
+            slow._journal.write(decide)
+        except errors.StorageError as error:
+            caught.append(error)
+
+    thread = threading.Thread(target=write)
+    thread.start()
+    asleep.wait()
+    began = time.monotonic()
+    quick.set_user_attr("quick", 1)
+    assert time.monotonic() - began < 5
+    thread.join()
+    assert caught  # its time is over, too
+    assert quick.user_attrs == {"quick": 1}
+    slow.set_user_attr("slow", 2)
+    assert quick.user_attrs == {"quick": 1, "slow": 2}
+
+
+def test_a_user_who_may_only_read(server, name):
+    import psycopg
+
+    study = newton(server, name)
+    study.tell(study.ask(), "a")
+    with psycopg.connect(f"host={server.folder} user=geoduel dbname=postgres") as db:
+        db.execute("DO $$ BEGIN CREATE ROLE looker LOGIN; EXCEPTION WHEN others THEN NULL; END $$")
+        db.execute("GRANT SELECT ON ALL TABLES IN SCHEMA public TO looker")
+    url = server.url.replace("geoduel@", "looker@")
+    seen = gd.load_study(name, url)
+    assert name in gd.study_names(url)
+    assert seen.export() == study.export()
+    assert np.array_equal(seen.recommend(), study.recommend())
+    with pytest.raises(errors.StorageError, match="permission denied"):
+        seen.ask()
+    with pytest.raises(errors.ArgumentError, match="pg_dump"):
+        study.backup("copy")
+
+
 def test_the_server_restarts(server, name):
     """Connections are lost, once politely and once not; the study goes on, nothing is missing."""
     study = newton(server, name)

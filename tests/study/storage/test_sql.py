@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import contextlib
+import gc
+import json
 import os
 import pickle
+import pwd
 import signal
 import sqlite3
 import subprocess
 import sys
+import tempfile
 import threading
+import time
 
 import numpy as np
 import pytest
@@ -148,7 +153,8 @@ def test_a_lost_connection(url, sqlite):
     assert not sqlite.failures
     assert sqlite.ran.count("BEGIN IMMEDIATE") >= 2
     assert gd.load_study("s", url).progress().answered == 1
-    assert len(study.storage.read("s", 0)) == 2
+    kinds = [json.loads(row.line)["kind"] for row in study.storage.read("s", 0)]
+    assert kinds == ["settings", "question", "answer", "result"]
 
 
 def test_other_errors_are_not_tried_again(url, sqlite):
@@ -170,6 +176,8 @@ def test_an_old_schema_is_migrated(url, north):
     for version in range(len(sql.MIGRATIONS)):
         with sqlite3.connect(path(url)) as db:
             db.execute("UPDATE geoduel_schema SET version = ?", (version,))
+            if version < 3:
+                db.execute("ALTER TABLE geoduel_studies DROP COLUMN events")
             if version < 2:
                 db.execute("DROP TABLE geoduel_snapshots")
             if version < 1:
@@ -178,7 +186,10 @@ def test_an_old_schema_is_migrated(url, north):
         db.close()
         storage = sql.SQLStorage(url)
         if version >= 1:
-            assert gd.load_study("s", storage).export() == log
+            old = gd.load_study("s", storage)
+            assert old.export() == log
+            old.set_user_attr("version", version)  # which changes the schema first
+            log = old.export()
         else:
             assert storage.names() == []
             newton(storage)
@@ -205,26 +216,184 @@ def test_a_restored_backup_is_noticed(url):
     study.tell(study.ask(), "a")
     duel = study.ask()
     with sqlite3.connect(path(url)) as db:
-        db.execute("DELETE FROM geoduel_events WHERE number = 3")
+        last = db.execute("SELECT max(number) FROM geoduel_events").fetchone()[0]
+        db.execute("DELETE FROM geoduel_events WHERE number = ?", (last,))
+        db.execute("UPDATE geoduel_studies SET events = ?", (last - 1,))
     db.close()
-    with pytest.raises(errors.ReplayError, match=r"lost event 3.*load the study anew"):
+    with pytest.raises(errors.ReplayError, match=rf"lost event {last}.*load the study anew"):
         study.tell(duel, "a")
     again = gd.load_study("s", url)
     assert np.array_equal(again.ask().a, duel.a)
 
 
-def test_an_altered_log_is_refused(url, north):
+SETTINGS = "UPDATE geoduel_studies SET settings = "
+ALTERATIONS = {
+    "answers": "UPDATE geoduel_events SET line = replace(line, ':\"a\"', ':\"b\"')",
+    "the end": "DELETE FROM geoduel_events WHERE number > 9",
+    "the seed": SETTINGS + "replace(settings, '\"seed\": 0', '\"seed\": 1')",
+    "the lease": SETTINGS + "replace(settings, '600.0', '\"x\"')",
+    "a bracket": SETTINGS + "replace(settings, '[', '(')",
+    "all settings": SETTINGS + "'[]'",
+}
+
+
+@pytest.mark.parametrize("what", ALTERATIONS)
+def test_what_was_altered_is_refused(what, url, north):
     study = newton(url)
-    for _ in range(4):
+    for _ in range(5):
         duel = study.ask()
         study.tell(duel, north(duel))
     with sqlite3.connect(path(url)) as db:
-        db.execute(
-            'UPDATE geoduel_events SET line = replace(line, \'"answer":"a"\', \'"answer":"b"\')'
-        )
+        db.execute(ALTERATIONS[what])
     db.close()
-    with pytest.raises(errors.ReplayError, match=r"event \d+ does not follow event"):
+    with pytest.raises(errors.ReplayError, match=r"not what was written|was altered"):
         gd.load_study("s", url)
+
+
+def test_altered_snapshots_change_nothing(url, north, monkeypatch):
+    """Any character may be wrong: then the log is replayed."""
+    monkeypatch.setattr("geoduel.study.study.COSTLY", 0.0)
+    study = newton(url)
+    for _ in range(30):
+        duel = study.ask()
+        study.tell(duel, north(duel))
+    monkeypatch.setattr("geoduel.study.study.COSTLY", 9e9)
+    expected, text = study.recommend(), study.storage.load_snapshot("s")
+    rng = np.random.default_rng(0)
+    for at in rng.integers(len(text), size=40):
+        other = "A" if text[at] != "A" else "B"
+        study.storage.save_snapshot("s", 10**6, text[:at] + other + text[at + 1 :])
+        assert np.array_equal(gd.load_study("s", url).recommend(), expected)
+
+
+def test_a_file_that_is_removed_or_replaced(url, tmp_path):
+    """Nothing that is told goes nowhere: the file is looked at before and after."""
+    study = newton(url)
+    study.tell(study.ask(), "a")
+    duel, file = study.ask(), tmp_path / "duels.db"
+    study.backup(tmp_path / "copy.db")
+    for lost in (["-wal"], ["", "-wal", "-shm"]):
+        for end in lost:
+            (tmp_path / f"duels.db{end}").unlink(missing_ok=True)
+        with pytest.raises(errors.StorageError, match="removed or replaced while it was open"):
+            study.tell(duel, "a")
+        if "" not in lost:
+            study = gd.load_study("s", url)
+    assert not file.exists()  # nor was an empty one made
+    with pytest.raises(errors.StorageError, match="removed or replaced"):
+        study.ask()
+    (tmp_path / "copy.db").rename(file)
+    with pytest.raises(errors.StorageError, match="removed or replaced"):
+        study.tell(duel, "a")
+    again = gd.load_study("s", url)
+    assert again.progress().answered == 1
+    assert again.tell(again.ask(), "a").answer == "a"
+
+
+def test_a_backup_is_whole(url, tmp_path, north):
+    """The file alone may lack the end of its log, which is in the -wal."""
+    study = newton(url)
+    for _ in range(5):
+        duel = study.ask()
+        study.tell(duel, north(duel))
+    study.backup(tmp_path / "copy.db")
+    assert {file.name for file in tmp_path.iterdir()} >= {"copy.db", "duels.db"}
+    assert not list(tmp_path.glob("*.part"))
+    copy = gd.load_study("s", f"sqlite:///{tmp_path / 'copy.db'}")
+    assert copy.export() == study.export()
+    with pytest.raises(errors.ArgumentError, match="is there already"):
+        study.backup(tmp_path / "copy.db")
+    with pytest.raises(errors.StorageError):
+        study.backup(tmp_path / "absent" / "copy.db")
+
+
+@contextlib.contextmanager
+def somebody_else():
+    """Without the rights of root, whom none bind."""
+    root = os.geteuid() == 0
+    if root:
+        os.seteuid(pwd.getpwnam("nobody").pw_uid)
+    try:
+        yield
+    finally:
+        if root:
+            os.seteuid(0)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="rights of POSIX")
+@pytest.mark.parametrize("held", [False, True], ids=["closed", "open elsewhere"])
+@pytest.mark.parametrize("rights", [(0o444, 0o555), (0o444, 0o777), (0o666, 0o555)])
+def test_what_cannot_be_written_to_can_be_read(held, rights):
+    """A file, a folder, or both; with a writer of other rights, or without."""
+    with tempfile.TemporaryDirectory() as folder:  # others may enter it, as not those of pytest
+        os.chmod(folder, 0o755)
+        url = f"sqlite:///{folder}/duels.db"
+        study = newton(url)
+        study.tell(study.ask(), "a")
+        study.ask()
+        expected, point = study.export(), study.recommend()
+        if not held:
+            del study
+            gc.collect()
+        for file in os.listdir(folder):
+            os.chmod(f"{folder}/{file}", rights[0])
+        os.chmod(folder, rights[1])
+        seen = None
+        with somebody_else():
+            for _ in range(2):
+                seen = gd.load_study("s", url)
+                assert gd.study_names(url) == ["s"]
+                assert seen.export() == expected
+                assert np.array_equal(seen.recommend(), point)
+                if rights[0] == 0o666 and held:  # its -wal is there, and may be written to
+                    continue
+                with pytest.raises(errors.StorageError, match="readonly"):
+                    seen.tell(seen.open_duels[0], "a")
+            del seen
+            gc.collect()
+        os.chmod(folder, 0o755)
+
+
+def test_opening_takes_no_turn(url):
+    """While another program holds the file, it can be opened and read."""
+    study = newton(url)
+    study.tell(study.ask(), "a")
+    with contextlib.closing(sqlite3.connect(path(url), isolation_level=None)) as holder:
+        holder.execute("BEGIN IMMEDIATE")
+        began = time.monotonic()
+        again = gd.load_study("s", sql.SQLStorage(url, timeout=5.0))
+        assert np.array_equal(again.recommend(), study.recommend())
+        assert gd.study_names(url) == ["s"]
+        assert time.monotonic() - began < 4.0
+        holder.execute("ROLLBACK")
+
+
+def test_names_that_are_no_text(url):
+    """Half characters and NUL, which databases cannot hold; others can."""
+    newton(url)
+
+    def named(name, url):
+        return gd.create_study(SPHERE, "duel-newton", storage=url, study_name=name)
+
+    for name in ("caf\udce9", "a\0b", "\ud800"):
+        for call in (named, gd.load_study, gd.delete_study):
+            with pytest.raises(errors.ArgumentError, match="study_name must be a text"):
+                call(name, url)
+    for name in ("café", "\U0001f600", "a\nb", "'; DROP TABLE geoduel_studies; --"):
+        named(name, url)
+        assert gd.load_study(name, url).name == name
+    with pytest.raises(errors.ArgumentError, match="rater must be a name"):
+        gd.load_study("s", url).ask(rater="caf\udce9")
+
+
+def test_a_mistyped_path_makes_no_file(tmp_path):
+    url = f"sqlite:///{tmp_path / 'duesl.db'}"
+    for call in (gd.load_study, gd.delete_study):
+        with pytest.raises(errors.ArgumentError, match="there is no database"):
+            call("s", url)
+    with pytest.raises(errors.ArgumentError, match="there is no database"):
+        gd.study_names(url)
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_not_a_database(tmp_path):

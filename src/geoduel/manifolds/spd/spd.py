@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from ..._numerics.arrays import Array, namespace, normal
+from ..._numerics.arrays import Array, eps, host, largest, namespace, normal
 from ..._numerics.gradients import detached
 from ..._numerics.linalg import eigvalsh, positive_definite
 from ..._numerics.symmetric import ExpLog, sym, unpack
@@ -146,6 +146,18 @@ class SPD(Manifold):
             return self._metric.extent(x, v)
         return super().extent(x, v)
 
+    def room(self, x: Array) -> float:
+        """Length of the steps that leave some digits to the smallest eigenvalue."""
+        if isinstance(self._metric, BuresWasserstein):
+            return super().room(x)
+        w = host(eigvalsh(detached(x)))
+        if not (np.all(w > 0) and np.all(np.isfinite(w))):
+            return 0.0
+        logs = np.log(w)  # a step of length r spreads them by √2 r, and shifts them by r, at most
+        spread = -math.log(4 * self.n * eps(x)) - np.max(logs[..., -1] - logs[..., 0])
+        shift = math.log(largest(x)) / 3 - np.max(abs(logs))
+        return max(0.0, float(min(spread / math.sqrt(2), shift)))
+
     def log(self, x: Array, y: Array) -> Array:
         return self._metric.log(x, y)
 
@@ -200,8 +212,9 @@ class SPD(Manifold):
 
     def check_point(self, x: Array, name: str = "x") -> None:
         super().check_point(x, name)
-        least = float(namespace(x).min(eigvalsh(detached(x))))
-        if not least > 0:
+        values, xp = eigvalsh(detached(x)), namespace(x)
+        if not bool(xp.all(values > 0)):
+            least = float(xp.min(values))
             raise NotOnManifoldError(
                 f"{name} is not on {self}: its smallest eigenvalue is {least:.6g}, expected > 0"
             )

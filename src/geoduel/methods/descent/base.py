@@ -14,7 +14,7 @@ from ...manifolds.base import Manifold
 from ..base import DuelMethod, default_radius
 from ..frame import Frame
 
-__all__ = ["DescentMethod", "converged", "recommend"]
+__all__ = ["DescentMethod", "capped", "converged", "recommend", "stranded"]
 
 
 @dataclass(frozen=True)
@@ -35,6 +35,26 @@ class DescentMethod(DuelMethod):
             positive(self.initial_step, "initial_step")
 
 
+def stranded(manifold: Manifold, frame: Frame, length: float) -> bool:
+    """Whether steps of a length no longer fit between the point and the end of all points.
+
+    That is the rim of an incomplete manifold, or where numbers of the dtype hold no more points.
+    A descent that gets there with long steps, cut to a quarter of the way, had nothing to end at.
+    """
+    room = manifold.room(frame.point)
+    if 20 * length > room and room < manifold.typical_dist / 4:
+        return True
+    if manifold.complete:
+        return False
+    rim = float(frame.extent(manifold, np.eye(min(manifold.dim, 64), manifold.dim)).min())
+    return 20 * length > rim and rim < default_radius(manifold, frame.point)
+
+
+def capped(outside: np.ndarray, most: float) -> np.ndarray:
+    """A vector shortened to a length."""
+    return outside * min(1.0, most / max(1e-300, float(np.linalg.norm(outside))))
+
+
 def recommend(
     manifold: Manifold, frame: Frame, to_mean: np.ndarray | None, domain: Domain | None
 ) -> Array:
@@ -44,17 +64,17 @@ def recommend(
     cannot.
     """
     x = frame.point if to_mean is None or not to_mean.any() else frame.at(manifold, to_mean)
-    if domain is not None and not bool(domain.contains(x)):
-        x = domain.project(x)
-    return x
+    return x if domain is None else domain.project(x)
 
 
 def converged(
     manifold: Manifold, state: Any, x_tol: float | None, ties: float, probe: float
 ) -> str | None:
-    """Why to stop: the wanted accuracy, or duels that tie at probes of the dtype's resolution."""
+    """Why to stop: the wanted accuracy, the dtype's resolution, or no room for steps of any use."""
     if x_tol is not None and state.uncertainty is not None and state.uncertainty <= x_tol:
         return "x_tol"
+    if stranded(manifold, state.frame, probe):
+        return "diverges"
     if ties >= 0.5 and probe < default_radius(manifold, state.point):
         return "resolution"
     return None

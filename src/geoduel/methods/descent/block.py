@@ -13,10 +13,12 @@ from ..._numerics.arrays import Array
 from ...manifolds.base import Manifold
 from ..duels import duels, mirrored_duels
 from ..frame import Frame
-from .base import DescentMethod, converged, recommend
+from .base import DescentMethod, capped, converged, recommend
 from .first_step import begin, directions, line_search, mirrored_or_off
 
 __all__ = ["Block", "BlockState"]
+
+OUTSIDE = 3.0  # how far the search may be outside of a domain, in lengths of probes
 
 
 class BlockState(NamedTuple):
@@ -26,6 +28,7 @@ class BlockState(NamedTuple):
     best: Array
     length: float  # t, geodesic length of the last step
     stop: str | None = None
+    outside: np.ndarray | float = 0.0  # from the point to where the search is, out of the domain
     noise = None  # every answer is believed
 
     @property
@@ -52,6 +55,9 @@ class Block(DescentMethod):
             t doubled, halved, then refined by √2 while duels along Exp_x(t h) say so
             x = Exp_x(t h) if it wins against x, else t = t/2
         a start about which f is even is left: see `geoduel.methods.descent.first_step`
+
+    In a domain f of the projection is minimised, and only projections are compared; the search may
+    then be outside by a few probes, as that of `DuelCSA`.
 
     About d + 5 duels a block. Close to the best possible where f is the same in all directions
     (condition 1); hopeless where it is not: there take `DuelNewton`. It believes every answer.
@@ -86,26 +92,37 @@ class Block(DescentMethod):
         self, manifold: Manifold, state: BlockState, rng: np.random.Generator
     ) -> Generator[tuple[Array, Array], Any, BlockState]:
         frame, t, d = state.frame, state.length, manifold.dim
+        domain, outside = self.domain, state.outside
 
         e = directions(rng, d, d)
         probe = max(t / math.sqrt(d), self.min_radius)
         off = None
-        if frame.moves:
+        if frame.moves == 0:
+            s, off = yield from mirrored_or_off(manifold, frame, probe * e, t, domain)
+        elif domain is None:
             s = yield from mirrored_duels(manifold, frame, probe * e)
         else:
-            s, off = yield from mirrored_or_off(manifold, frame, probe * e, t)
+            s = yield from duels(manifold, frame, outside + probe * e, outside - probe * e, domain)
         if off is not None:
-            frame, _ = frame.move(manifold, off)
-            frame, _, _ = frame.enter(manifold, self.domain)
+            step, end = frame.land(manifold, off, domain)
+            frame, _ = frame.move(manifold, step, end=end)
         elif s.any():
             h = -(s @ e) / np.linalg.norm(s)
-            t = yield from line_search(manifold, frame, h, t, self.domain, refine=True)
-            answer = yield from duels(manifold, frame, t * h[None], 0 * h[None], self.domain)
+            # Of probes that leave a domain h may lead up, and t would then be halved for ever.
+            most = 60 if domain is None else 4
+            t = yield from line_search(manifold, frame, h, t, domain, True, outside, most)
+            ahead = outside + t * h
+            answer = yield from duels(manifold, frame, ahead[None], 0 * h[None], domain)
+            step, end = frame.land(manifold, ahead, domain)
+            outside = ahead - step
             if answer[0] < 0:
-                frame, _ = frame.move(manifold, t * h)
-                frame, _, _ = frame.enter(manifold, self.domain)
+                frame, along = frame.move(manifold, step, outside[None], end)
+                outside = along[0]
             else:
                 t /= 2
-        new = BlockState(frame, recommend(manifold, frame, None, self.domain), t)
+            outside = capped(outside, OUTSIDE * t / math.sqrt(d))
+        elif np.any(outside):  # all probes end at one point of the boundary: look inside again
+            t, outside = t / 2, outside / 4
+        new = BlockState(frame, recommend(manifold, frame, None, domain), t, outside=outside)
         ties = float(np.mean(s == 0))
         return new._replace(stop=converged(manifold, new, self.x_tol, ties, probe))

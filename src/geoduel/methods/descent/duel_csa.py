@@ -11,15 +11,17 @@ import numpy as np
 
 from ..._numerics.arrays import Array
 from ...manifolds.base import Manifold
-from ..duels import mirrored_duels
+from ..duels import duels, mirrored_duels
 from ..frame import Frame, at_least, reach
-from .base import DescentMethod, converged, recommend
+from .base import DescentMethod, capped, converged, recommend
 from .first_step import Begin, First, begin, directions, first_step
 from .noise import Noise
 
 __all__ = ["CSAState", "Covariance", "DuelCSA", "Factors"]
 
 FULL = 300  # most dimensions with a full covariance
+OUTSIDE = 0.25  # how far the search may be outside of a domain, in lengths of probes
+WIDEST = 1e-6  # least eigenvalue of C in a domain, relative to the largest: there are none across
 
 
 class Covariance(NamedTuple):
@@ -41,15 +43,24 @@ class Covariance(NamedTuple):
         """A z, for z of shape (..., d)."""
         return z @ self.A.T
 
-    def learn(self, h: np.ndarray, steady: bool, k: int, m: int) -> Covariance:
-        """After step A h of iteration k; without ``steady`` the path only fades (h_σ of CMA-ES)."""
+    def solve(self, v: np.ndarray) -> np.ndarray:
+        """A⁻¹ v, for one vector."""
+        return np.linalg.solve(self.A, v)
+
+    def learn(
+        self, h: np.ndarray, steady: bool, k: int, m: int, least: float = 1e-14
+    ) -> Covariance:
+        """After step A h of iteration k; without ``steady`` the path only fades (h_σ of CMA-ES).
+
+        Eigenvalues of C below ``least`` times the largest are raised in A.
+        """
         d = len(h)
         cc = (4 + m / d) / (d + 4 + 2 * m / d)
         c1 = 2 / ((d + 1.3) ** 2 + m)
         path = (1 - cc) * self.path + (math.sqrt(cc * (2 - cc)) * (self @ h) if steady else 0.0)
         C = (1 - c1) * self.C + c1 * np.outer(path, path)
         late = k % max(1, int(1 / (c1 * d * 10))) == 0
-        return Covariance(C, _root(C) if late else self.A, path)
+        return Covariance(C, _root(C, least) if late else self.A, path)
 
     @property
     def trace(self) -> float:
@@ -88,7 +99,14 @@ class Factors(NamedTuple):
             z = (1 - c) * z + c * (z @ m)[..., None] * m
         return z
 
-    def learn(self, h: np.ndarray, steady: bool, k: int, m: int) -> Factors:
+    def solve(self, v: np.ndarray) -> np.ndarray:
+        """A⁻¹ v, for one vector."""
+        for j, m in reversed(list(enumerate(self.m[: self.used]))):
+            c = 1 / (1.5**j * len(v))
+            v = (v - c * (v @ m) / (1 - c + c * (m @ m)) * m) / (1 - c)
+        return v
+
+    def learn(self, h: np.ndarray, steady: bool, k: int, m: int, least: float = 0.0) -> Factors:
         """After the step A h of iteration k."""
         n, d = self.m.shape
         c = 4 / (4.0 ** np.arange(n) * d)[:, None]
@@ -125,6 +143,7 @@ class CSAState(NamedTuple):
     to_mean: np.ndarray  # from the present point to the mean of the recent ones
     ties: float  # running share of ties
     stop: str | None = None
+    outside: np.ndarray | float = 0.0  # from the point to where the search is, out of the domain
 
     @property
     def point(self) -> Array:
@@ -167,6 +186,10 @@ class DuelCSA(DescentMethod):
     frame the few memory vectors are transported. Some duels are asked twice; while their answers
     differ like coins, the probes are longer than the steps. ``parallel=k`` takes k directions a
     step in place of two, up to d/3, where it needs about 1.25 times the duels.
+
+    In a domain, f of the projection is minimised, and only projections are compared. The search may
+    then be outside by a few probes. From there the probes tell of directions along the boundary,
+    while those about a point on it would mostly tell how to leave.
 
     Parameters
     ----------
@@ -235,47 +258,59 @@ class DuelCSA(DescentMethod):
         probe = at_least(probe, self.min_radius)
         repeats, noise = noise.due(m, d)
         asked = np.r_[np.arange(m), rng.permutation(m)[:repeats]] if repeats else np.arange(m)
-        s = yield from mirrored_duels(manifold, frame, probe[asked])
+        if self.domain is None:
+            s = yield from mirrored_duels(manifold, frame, probe[asked])
+        else:
+            ends = (state.outside + sign * probe[asked] for sign in (1, -1))
+            s = yield from duels(manifold, frame, *ends, self.domain)
         if repeats:
             noise = noise.see(s[asked[m:]], s[m:])
 
         h = -(s[:m] @ z) / math.sqrt(m)
         step = sigma * (A @ h)
+        ahead, outside = state.outside + step, state.outside
+        step, end = frame.land(manifold, ahead, self.domain)
+        if self.domain is not None:  # what the cap takes away is no part of the path
+            most = OUTSIDE * float(np.median(np.linalg.norm(probe, axis=1)))
+            outside = capped(ahead - step, most)
+            h = h - A.solve(ahead - step - outside) / sigma
 
         # Cumulative step-size adaptation: |p| of steps that ignore each other is that of N(0, I).
         c = (m + 2) / (d + m + 5)
         path = (1 - c) * state.path + math.sqrt(c * (2 - c)) * h
         length = float(np.linalg.norm(path)) / (math.sqrt(d) * (1 - 1 / (4 * d) + 1 / (21 * d * d)))
         steady = length < (1.4 + 2 / (d + 1)) * math.sqrt(1 - (1 - c) ** (2 * (k + 1)))
-        A = A.learn(h, steady, k, m)
+        A = A.learn(h, steady, k, m, 1e-14 if self.domain is None else WIDEST)
         sigma *= math.exp(min(1.0, c / (1 + c) * (length - 1)))
-        sigma = min(sigma, reach(manifold) / (2 * math.sqrt(A.trace)))
+        farthest = reach(manifold, self.domain, frame.point)
+        sigma = min(sigma, farthest / (2 * math.sqrt(A.trace)))
 
         noise = noise.rescaled(sigma / state.sigma)
         # One step says m/d as much about where the optimum is as a block of d duels.
         forget = 1 - (1 - noise.capacity) ** (m / d)
         to_mean = (1 - forget) * (state.to_mean - step)
-        frame, along = frame.move(manifold, step, np.stack([path, to_mean, *A.vectors()]))
-        frame, inwards, along = frame.enter(manifold, self.domain, along)
-        path, to_mean = along[0], along[1] - (1 - forget) * inwards
+        carried = np.stack([path, to_mean, outside + np.zeros(d), *A.vectors()])
+        frame, along = frame.move(manifold, step, carried, end)
+        path, to_mean, outside = along[:3]
         share = m / (m + d)
         new = CSAState(
             k + 1,
             frame,
             recommend(manifold, frame, to_mean, self.domain),
             sigma,
-            A.with_vectors(along[2:]),
+            A.with_vectors(along[3:]),
             path,
             noise,
             state.longest,
             to_mean,
             (1 - share) * state.ties + share * float(np.mean(s[:m] == 0)),
+            outside=outside,
         )
         return new._replace(
             stop=converged(manifold, new, self.x_tol, new.ties, float(abs(probe).max()))
         )
 
 
-def _root(C: np.ndarray) -> np.ndarray:
+def _root(C: np.ndarray, least: float = 1e-14) -> np.ndarray:
     w, V = np.linalg.eigh(C)
-    return (V * np.sqrt(np.maximum(w, 1e-14 * w[-1]))) @ V.T
+    return (V * np.sqrt(np.maximum(w, least * w[-1]))) @ V.T

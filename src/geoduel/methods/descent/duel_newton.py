@@ -314,9 +314,12 @@ class DuelNewton(DescentMethod):
         if isinstance(state, Begin):
             first = yield from first_step(manifold, state, rng, self.domain)
             return first if isinstance(first, Begin) else self._first_state(manifold, first)
-        state = yield from self._block(manifold, state, rng)
+        try:
+            state = yield from self._block(manifold, state, rng)
+        except np.linalg.LinAlgError:  # whitened by a metric that is stretched beyond all digits
+            return state._replace(stop="diverges")
         state = yield from self._earned(manifold, state)
-        if state.stop == "x_tol":
+        if state.stop in ("x_tol", "diverges"):
             return state
         if state.claim is not None:
             return (yield from self._contested(manifold, state))
@@ -409,8 +412,8 @@ class DuelNewton(DescentMethod):
             manifold, state.frame, shortest, state.longest, rng, self.domain, state.noise
         )
         if better is not None:
-            frame, _ = state.frame.move(manifold, better)
-            frame, _, _ = frame.enter(manifold, self.domain)
+            step, end = state.frame.land(manifold, better, self.domain)
+            frame, _ = state.frame.move(manifold, step, end=end)
             return self._afresh(manifold, state, frame)
         length = AGAIN * state.size if state.stop == "resolution" else math.inf
         if self.domain is not None:  # which may contain points that are outside by rounding
@@ -566,11 +569,11 @@ class DuelNewton(DescentMethod):
         p = -model.H.inverse(model.g)
         p *= min(1.0, 3 * state.scale * math.sqrt(d) / max(1e-300, float(np.linalg.norm(p))))
         step = state.frame.within(manifold, state.metric @ p + duels.back, 2 * place.farthest, 0.5)
-        frame, _ = state.frame.move(manifold, step)
-        frame, inwards, _ = frame.enter(manifold, self.domain)
+        moved, end = state.frame.land(manifold, step, self.domain)
+        frame, _ = state.frame.move(manifold, moved, end=end)
         held = place.n < d and (lead(state.noise) > 1 or not duels.back.any())
-        held = held or float(np.linalg.norm(inwards)) > 1e-3 * float(np.linalg.norm(step))
-        return Move(frame, step + inwards, held)
+        held = held or float(np.linalg.norm(moved - step)) > 1e-3 * float(np.linalg.norm(step))
+        return Move(frame, moved, held)
 
     def _adapted(
         self,

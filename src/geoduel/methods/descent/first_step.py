@@ -19,6 +19,8 @@ __all__ = ["Begin", "First", "begin", "directions", "first_step", "line_search",
 
 FEW = 8  # mirrored duels that all tie before the point itself is asked about
 
+POINT = 1e-150  # diameter below which a domain is one point: squares of lengths in it would be 0
+
 
 class Begin(NamedTuple):
     """State before the first step, of the methods that begin with it."""
@@ -78,10 +80,12 @@ def first_step(
     times the length. The run ends with "ties" once that is the length of the manifold.
     """
     frame, t, d = state.frame, state.length, manifold.dim
+    if domain is not None and domain.diameter < POINT:
+        return state._replace(stop="resolution")
     Q = directions(rng, d, d)
     s, off = yield from mirrored_or_off(manifold, frame, t / math.sqrt(d) * Q, t, domain)
     if off is None and not s.any():
-        longer = max(t, min(4 * t, reach(manifold), 1e6 * manifold.typical_dist))
+        longer = max(t, min(4 * t, reach(manifold, domain), 1e6 * manifold.typical_dist))
         return state._replace(length=longer, stop="ties" if longer == t else None)
     if off is None:
         h = -(s @ Q) / np.linalg.norm(s)
@@ -90,9 +94,9 @@ def first_step(
             t, off = found, found * h
         else:
             s, off = 0 * s, t / 2 * h
-    frame, _ = frame.move(manifold, off)
-    frame, inwards, _ = frame.enter(manifold, domain)
-    return First(frame, off + inwards, t, Q, s)
+    step, end = frame.land(manifold, off, domain)
+    frame, _ = frame.move(manifold, step, end=end)
+    return First(frame, step, t, Q, s)
 
 
 def mirrored_or_off(
@@ -126,24 +130,28 @@ def line_search(
     t: float,
     domain: Domain | None = None,
     refine: bool = False,
+    base: np.ndarray | float = 0.0,
+    most: int = 60,
     doubt: bool = False,
 ) -> Generator[tuple[Array, Array], Any, float]:
     """Length t of the step along the unit vector ``h``, up to a factor 2, or √2 if refined.
 
     Duels between Exp_x(2th) and Exp_x(th) tell whether to double or to halve, and then when to end.
-    With a domain it is their projections that are compared. ``doubt``: after three halvings three
+    With a domain it is their projections that are compared; the line may then start at a ``base``
+    outside. At most ``most`` of them follow the first. ``doubt``: after three halvings three
     mirrored duels ask whether ``h`` leads downhill at all, and the length is 0 if it does not.
     """
 
     def better(new: float) -> Generator[tuple[Array, Array], Any, bool]:
-        answer = yield from duels(manifold, frame, new * h[None], t * h[None], domain)
+        ends = (base + length * h[None] for length in (new, t))
+        answer = yield from duels(manifold, frame, *ends, domain)
         return bool(answer[0] < 0)
 
-    furthest = reach(manifold)
+    furthest = reach(manifold, domain, frame.point)
     factor = 0.5
     if 2 * t <= furthest and (yield from better(2 * t)):
         factor, t = 2.0, 2 * t
-    for k in range(60):
+    for k in range(most):
         if doubt and factor < 1 and k == 3:
             ends = t * np.array([[1.0], [0.5], [0.25]]) * h
             if (yield from duels(manifold, frame, ends, -ends, domain)).max() >= 0:

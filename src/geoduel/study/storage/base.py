@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any, Protocol
 
 from ..log import Row
@@ -73,3 +74,7 @@ class Storage(ABC):
     @abstractmethod
     def save_snapshot(self, name: str, number: int, text: str) -> None:
         """Replace the snapshot, unless there is one of a later event."""
+
+    @abstractmethod
+    def backup(self, path: Path) -> None:
+        """Copy all there is to a file that is not there yet; ArgumentError if it cannot be."""

@@ -5,9 +5,10 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
-from ...errors import DuplicateStudyError, UnknownStudyError
+from ...errors import ArgumentError, DuplicateStudyError, UnknownStudyError
 from ..log import Row
 from .base import Log, Storage
 
@@ -59,13 +60,22 @@ class MemoryStorage(Storage):
 
     def write(self, name: str, act: Callable[[Log], Any], durable: bool = True) -> Any:
         with self._lock:
-            return act(self._find(name))
+            kept = self._find(name)
+            before = len(kept.rows)
+            try:
+                return act(kept)
+            except BaseException:
+                del kept.rows[before:]
+                raise
 
     def load_snapshot(self, name: str) -> str | None:
         return None
 
     def save_snapshot(self, name: str, number: int, text: str) -> None:
         """Memory ends with the process: there is nothing to load faster."""
+
+    def backup(self, path: Path) -> None:
+        raise ArgumentError("a study in memory is copied by study.export")
 
     def _find(self, name: str) -> _Kept:
         if name not in self._studies:

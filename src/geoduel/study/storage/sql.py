@@ -1,7 +1,8 @@
 """Logs in a database: SQLite in one file, or PostgreSQL.
 
-Writers take turns. A writer that waits longer than the time-out gets a `StorageError`. A killed
-process leaves nothing behind: its transaction is rolled back.
+Writers take turns. A writer that waits longer than the time-out gets a `StorageError`, and so does
+anyone whom the server or the network keeps waiting that long. A killed process leaves nothing
+behind: its transaction is rolled back. What cannot be written to can be read.
 
 The schema has a version. `MIGRATIONS` lists the steps from each version to the next: a new database
 takes all of them, an old one those it lacks. A database of a later version is refused.
@@ -11,13 +12,21 @@ from __future__ import annotations
 
 import os
 import random
+import secrets
 import time
 import weakref
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import Any
 
-from ...errors import ArgumentError, DuplicateStudyError, StorageError, UnknownStudyError
+from ...errors import (
+    ArgumentError,
+    DuplicateStudyError,
+    ReplayError,
+    StorageError,
+    UnknownStudyError,
+)
 from ..log import Row
 from .base import Log, Storage
 from .databases import database
@@ -48,6 +57,9 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
             body TEXT NOT NULL
         )""",
     ),
+    (  # 3: how many events there are, NULL where an earlier version wrote the last one
+        "ALTER TABLE geoduel_studies ADD COLUMN events INTEGER",
+    ),
 )
 """SQL that leads from version i to version i + 1."""
 
@@ -61,7 +73,7 @@ class SQLStorage(Storage):
         ``sqlite:///duels.db`` (relative), ``sqlite:////data/duels.db`` (absolute), or
         ``postgresql://user:password@host/database``, as libpq reads it.
     timeout : float
-        Seconds to wait for a turn to write, or for a server that went away.
+        Seconds to wait for a turn to write, for a server that went away, and for any answer of it.
     create : bool
         Make the SQLite file if there is none.
 
@@ -85,7 +97,11 @@ class SQLStorage(Storage):
         self._pid = os.getpid()
         self._ids: dict[str, int] = {}
         weakref.finalize(self, _close, self._idle, self._pid).atexit = False
-        self._run(self._migrate, patience=min(5.0, timeout))
+        patience = min(5.0, timeout)
+        # Only looked at, since that takes no turn and no right to write.
+        self._schema: int = self._run(self._find_schema, reading=True, patience=patience)
+        if self._schema == 0:
+            self._run(lambda db: None, patience=patience)
 
     # -- the interface ---------------------------------------------------------------------------
 
@@ -138,6 +154,8 @@ class SQLStorage(Storage):
         return self._run(turn, durable=durable)
 
     def load_snapshot(self, name: str) -> str | None:
+        if self._schema < 2:
+            return None
         found = "SELECT body FROM geoduel_snapshots WHERE study = ?"
         return self._run(lambda db: self._one(db, found, self._id(db, name)), reading=True)
 
@@ -148,6 +166,19 @@ class SQLStorage(Storage):
             "WHERE geoduel_snapshots.number <= excluded.number"
         )
         self._run(lambda db: self._do(db, save, self._id(db, name), number, text), durable=False)
+
+    def backup(self, path: Path) -> None:
+        part = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
+        if path.exists():
+            raise ArgumentError(f"path {str(path)!r} is there already")
+        try:
+            self._run(lambda db: self._database.backup(db, part), reading=True)
+            os.replace(part, path)
+        except OSError as error:
+            raise StorageError(f"path {str(path)!r} cannot be written: {error}") from error
+        finally:
+            with suppress(OSError):
+                part.unlink()
 
     # -- statements ------------------------------------------------------------------------------
 
@@ -172,13 +203,24 @@ class SQLStorage(Storage):
             "SELECT number, line, digest FROM geoduel_events "
             "WHERE study = ? AND number > ? ORDER BY number"
         )
-        return [Row(*row) for row in self._do(db, rows, study, after)]
+        held = "SELECT events FROM geoduel_studies WHERE id = ?"
+        count = self._one(db, held, study) if self._schema >= 3 else None
+        found = [Row(*row) for row in self._do(db, rows, study, after)]
+        last = found[-1].number if found else after
+        if count is not None and last < count:  # more are there where somebody wrote meanwhile
+            raise ReplayError(
+                f"{self._database.shown} was altered: event {last + 1} of a study and what "
+                f"followed are missing, up to event {count}"
+            )
+        return found
 
     def _append(self, db: Any, study: int, rows: Sequence[Row]) -> None:
         add = "INSERT INTO geoduel_events (study, number, line, digest) VALUES (?, ?, ?, ?)"
         if rows:
             marked = add.replace("?", self._database.mark)
             db.cursor().executemany(marked, [(study, *row) for row in rows])
+            held = "UPDATE geoduel_studies SET events = ? WHERE id = ?"
+            self._do(db, held, rows[-1].number, study)
 
     # -- transactions ----------------------------------------------------------------------------
 
@@ -193,9 +235,15 @@ class SQLStorage(Storage):
         until = time.monotonic() + (self.timeout if patience is None else patience)
         pause = 0.01
         while True:
+            left = max(0.0, until - time.monotonic())
             try:
-                with self._transaction(reading, durable) as db:
-                    return act(db)
+                with self._transaction(reading, durable, left) as db:
+                    if not reading and self._schema < len(MIGRATIONS):
+                        self._migrate(db)
+                    result = act(db)
+                if not reading:
+                    self._schema = len(MIGRATIONS)
+                return result
             except self._database.IntegrityError:
                 raise
             except self._database.Error as error:
@@ -206,7 +254,7 @@ class SQLStorage(Storage):
             pause = min(1.0, 2 * pause)
 
     @contextmanager
-    def _transaction(self, reading: bool, durable: bool) -> Iterator[Any]:
+    def _transaction(self, reading: bool, durable: bool, left: float) -> Iterator[Any]:
         if os.getpid() != self._pid:  # a fork: the connection is the parent's
             _inherited.extend(self._idle)
             self._idle.clear()
@@ -214,30 +262,40 @@ class SQLStorage(Storage):
         try:
             db = self._idle.pop()
         except IndexError:
-            db = self._database.connect(self.timeout)
+            db = self._database.connect(self.timeout, left)
         try:
-            self._database.begin(db, reading, durable)
-            yield db
-            db.commit()
+            with self._database.bounded(db, left):
+                self._database.begin(db, reading, durable)
+                yield db
+                db.commit()
+            if not reading:
+                self._database.check(written=True)
         except BaseException:
             db.close()  # which takes back what it did
             raise
-        if self._idle:
+        if self._idle or not self._database.keeps(db):
             db.close()
         else:
             self._idle.append(db)
 
-    def _migrate(self, db: Any) -> None:
-        """Bring the schema to this version."""
-        if self._database.migration_lock is not None:
-            self._do(db, self._database.migration_lock)
-        self._do(db, "CREATE TABLE IF NOT EXISTS geoduel_schema (version INTEGER NOT NULL)")
+    def _find_schema(self, db: Any) -> int:
+        """Version of the schema; 0 if there is none."""
+        if self._one(db, self._database.find_schema) is None:
+            return 0
         version = self._one(db, "SELECT version FROM geoduel_schema") or 0
         if version > len(MIGRATIONS):
             raise StorageError(
                 f"{self._database.shown} has schema {version}; this version of geoduel knows "
                 f"schemas up to {len(MIGRATIONS)}: a later one made it"
             )
+        return version
+
+    def _migrate(self, db: Any) -> None:
+        """Bring the schema to this version, before anything else is written."""
+        if self._database.migration_lock is not None:
+            self._do(db, self._database.migration_lock)
+        self._do(db, "CREATE TABLE IF NOT EXISTS geoduel_schema (version INTEGER NOT NULL)")
+        version = self._find_schema(db)
         if version == len(MIGRATIONS):
             return
         for step in MIGRATIONS[version:]:

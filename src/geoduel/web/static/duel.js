@@ -6,6 +6,7 @@
 
 const KEYS = { ArrowLeft: "left", ArrowRight: "right", ArrowUp: "tie", ArrowDown: "skip" };
 const SIDES = ["left", "right"];
+const PASSING = [0, 429, 502, 503, 504]; // no connection, too many requests, a server that is away
 const PAUSE = 200; // ms in which a question takes no answer: nobody can have looked at it
 
 const HINT = matchMedia("(hover: none)").matches
@@ -92,7 +93,7 @@ export function mount(root, server, options = {}) {
         notice("");
         return reply;
       } catch (error) {
-        if (error.status >= 400 && error.status < 500 && error.status !== 429) throw error;
+        if (!PASSING.includes(error.status)) throw error;
         if (error.status !== 429)
           notice("The server does not answer. Trying again; your answers are safe.");
         // Sooner at first, for a server that is just being started again.
@@ -122,7 +123,7 @@ export function mount(root, server, options = {}) {
   const next = () => alone(async () => show(await call("ask")));
 
   const answer = (what) => alone(async () => {
-    if (root.dataset.state !== "question") return;
+    if (root.dataset.state !== "question" || (unseen(question) && what !== "skip")) return;
     root.querySelector(`[data-side=${what}]`)?.classList.add("chosen");
     root.dataset.state = "sent";
     const reply = await call("tell", { id: question.id, run: question.run, answer: what });
@@ -166,6 +167,11 @@ export function mount(root, server, options = {}) {
       look();
       part.view.hidden = !["turned", "image"].includes(reply.left.kind);
       button("grid")[0].hidden = reply.left.kind !== "turned";
+      const failed = unseen(reply);
+      root.querySelectorAll("[data-answer]").forEach((b) => {
+        b.disabled = failed && b.dataset.answer !== "skip";
+      });
+      if (failed) notice("This pair cannot be shown. Skip it: the next one follows.");
       state("fresh");
       root.dataset.question = reply.id;
       say(`Question ${reply.progress.answered + 1}. ${part.question.textContent} ${words(reply.progress)}`);
@@ -246,7 +252,7 @@ export function mount(root, server, options = {}) {
   // -- panes -----------------------------------------------------------------------------------
 
   async function fill(place, pane, label) {
-    const url = pane.kind === "text" ? "" : server.url(pane.url);
+    const url = pane.url && server.url(pane.url);
     place.dataset.kind = pane.kind;
     const image = place.querySelector("img");
     if (pane.kind === "turned" && image?.dataset.url === url) return;
@@ -269,7 +275,7 @@ export function mount(root, server, options = {}) {
       frame.title = pane.alt || label;
       frame.src = url;
       place.replaceChildren(frame);
-    } else if (pane.kind === "text") {
+    } else if (pane.kind === "text" || pane.kind === "failed") {
       place.replaceChildren(element("pre", pane.text));
     } else {
       const player = element(pane.kind);
@@ -426,6 +432,7 @@ function element(tag, text = "", className = "") {
   return made;
 }
 
+const unseen = (question) => SIDES.some((side) => question[side].kind === "failed");
 const nth = (side) => (side === "left" ? "First choice" : "Second choice");
 
 // How much a turned picture must be enlarged to leave no corner of its frame empty.

@@ -10,7 +10,8 @@ const live = document.querySelector("#live");
 const unit = {};
 const shown = {};
 
-const events = new EventSource("/api/events");
+const site = new URL("../", import.meta.url); // where the server is shown, behind a proxy too
+const events = new EventSource(new URL("api/events", site));
 events.onopen = () => (live.textContent = "Live: this page follows along.");
 events.onerror = () => (live.textContent = "The server does not answer. Trying again …");
 events.onmessage = (event) => {
@@ -24,6 +25,9 @@ events.onmessage = (event) => {
   if (p.uncertainty !== null) facts.push(`known to ±${length(p.uncertainty, p.unit)}`);
   if (p.finished) facts.push(`finished (${p.finished})`);
   card.querySelector("[data-part=facts]").textContent = facts.join(" · ");
+  const trouble = card.querySelector("[data-part=trouble]");
+  trouble.hidden = !study.trouble;
+  trouble.querySelector("pre").textContent = study.trouble ?? "";
   const bar = card.querySelector(".bar");
   if (p.share !== null) bar.setAttribute("aria-valuenow", Math.round(100 * p.share));
   bar.firstElementChild.style.transform = `scaleX(${p.share ?? 0})`;
@@ -41,7 +45,7 @@ async function refresh(key, card, count) {
     return;
   }
   shown[key] = { count, at: now };
-  const get = async (what) => (await fetch(`/api/studies/${key}/${what}`)).json();
+  const get = async (what) => (await fetch(new URL(`api/studies/${key}/${what}`, site))).json();
   try {
     const [curves, raters] = await Promise.all([get("convergence"), get("agreement")]);
     card.querySelector("[data-part=charts]").replaceChildren(
@@ -135,10 +139,23 @@ function tables({ raters, pairs, camps, unit }) {
 document.addEventListener("click", async (event) => {
   const button = event.target.closest("[data-copy]");
   if (!button) return;
-  const name = document.getElementById(button.dataset.name).value.trim();
-  const link = new URL(button.dataset.copy, location.origin);
-  if (name) link.searchParams.set("rater", name);
-  const said = button.closest("article").querySelector("[data-part=copied]");
+  const card = button.closest("article");
+  const rater = document.getElementById(button.dataset.name).value.trim();
+  const said = card.querySelector("[data-part=copied]");
+  let link = new URL(button.dataset.copy, location.origin);
+  if (rater) {
+    const reply = await fetch(new URL(`api/studies/${card.dataset.key}/join`, site), {
+      method: "POST",
+      headers: { "Content-Type": "application/json" },
+      body: JSON.stringify({ rater }),
+    });
+    const content = await reply.json();
+    if (!reply.ok) {
+      said.textContent = content.error;
+      return;
+    }
+    link = new URL(content.link, site);
+  }
   try {
     await navigator.clipboard.writeText(link.href);
     said.textContent = `Copied: ${link.href}`;

@@ -3,7 +3,8 @@ import { mount } from "./duel.js";
 
 const root = document.querySelector("main");
 const { key, rater, question, solo, following } = root.dataset;
-const base = `/api/studies/${key}/`;
+const site = new URL("../", import.meta.url).pathname; // where the server is shown, behind a proxy too
+const base = `${site}api/studies/${key}/`;
 
 async function send(action, body) {
   const asking = action === "history";
@@ -22,7 +23,7 @@ async function send(action, body) {
   }
   const content = await reply.json().catch(() => ({}));
   if (!reply.ok) throw Object.assign(new Error(content.error), { status: reply.status });
-  if (action === "finish" && content.following) content.following = `/s/${content.following}`;
+  if (action === "finish" && content.following) content.following = `${site}s/${content.following}`;
   return content;
 }
 

@@ -1,0 +1,282 @@
+"""Runs: one solver on one problem from one seed, many of them, kept as they finish."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import math
+import time
+import warnings
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Executor, as_completed
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from .._support.check import positive_int
+from .._version import __version__
+from ..errors import ArgumentError, BudgetExhaustedError, GeoduelWarning
+from ..methods.base import Method
+from ..methods.named import METHODS, OTHER_NAMES, named
+from ..methods.rivals.base import Rival
+from ..optimize import minimize
+from .case import Case, Suite
+from .meter import Meter, ReachedError
+from .others import OTHERS
+from .suites import SUITES
+
+__all__ = ["Task", "load", "plan", "run", "run_one", "solver"]
+
+Record = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Task:
+    """One run: its names, and what they stand for.
+
+    Parameters
+    ----------
+    suite, problem : str
+        Names, as stored.
+    seed : int
+        Of the problem, and of the solver.
+    method : str
+        Name, as stored.
+    budget : int
+        Duels a dimension.
+    make : callable
+        ``make(seed)`` is the case.
+    solve : Method or callable
+        A method, or a solver ``solve(meter)``.
+    """
+
+    suite: str
+    problem: str
+    seed: int
+    method: str
+    budget: int
+    make: Any
+    solve: Any
+
+    @property
+    def key(self) -> tuple[Any, ...]:
+        """What tells one run from another in a file."""
+        return self.suite, self.problem, self.seed, self.method, self.budget
+
+
+def solver(name: str) -> Any:
+    """A method of the package or a solver of another by name."""
+    if name in OTHERS:
+        return OTHERS[name]
+    if name in METHODS or name in OTHER_NAMES:
+        return named(name)
+    raise ArgumentError(
+        f"method {name!r} is none of {', '.join((*METHODS, *OTHER_NAMES, *OTHERS))}"
+    )
+
+
+def plan(
+    suites: Sequence[str] | Mapping[str, Suite] = ("manifolds",),
+    methods: Sequence[str] | Mapping[str, Any] = ("auto",),
+    *,
+    seeds: int | None = None,
+    budget: int | None = None,
+    problems: Sequence[str] = (),
+    quick: bool = False,
+) -> list[Task]:
+    """The runs of some methods on some suites.
+
+    Parameters
+    ----------
+    suites : names or dict of Suite
+        Names in `SUITES`, or suites of your own by name.
+    methods : names or dict
+        Names of methods and solvers, or methods of your own by name: an instance of
+        `geoduel.Method`, or a function of a `Meter`.
+    seeds : int, optional
+        How many; by default the suite's.
+    budget : int, optional
+        Duels a dimension; by default the suite's.
+    problems : sequence of str
+        Only those whose names begin with one of these, as whole words between hyphens.
+    quick : bool
+        Only the suite's short form, with two seeds.
+
+    Returns
+    -------
+    list of Task
+
+    Examples
+    --------
+    >>> [task.problem for task in plan(["paper"], ["auto"], seeds=1, problems=["karcher-3"])]
+    ['karcher-3', 'karcher-3-interval']
+    """
+    for value, name in ((seeds, "seeds"), (budget, "budget")):
+        if value is not None:
+            positive_int(value, name)
+    if not isinstance(suites, Mapping):
+        unknown = [name for name in suites if name not in SUITES]
+        if unknown:
+            raise ArgumentError(f"suite {unknown[0]!r} is none of {', '.join(SUITES)}")
+        suites = {name: SUITES[name] for name in suites}
+    if not isinstance(methods, Mapping):
+        methods = {name: solver(name) for name in methods}
+    begins = tuple(f"{begin}-" for begin in problems)
+    found = []
+    for suite_name, suite in suites.items():
+        first, count = suite.seeds
+        count = seeds or (min(2, count) if quick else count)
+        names = suite.quick if quick else tuple(suite.problems)
+        chosen = [n for n in names if not problems or f"{n}-".startswith(begins)]
+        found += [
+            Task(
+                suite_name, name, seed, method, budget or suite.budget, suite.problems[name], solve
+            )
+            for name in chosen
+            for method, solve in methods.items()
+            for seed in range(first, first + count)
+        ]
+    if not found:
+        raise ArgumentError(f"no problem of {', '.join(suites)} begins with {list(problems)}")
+    return found
+
+
+def run_one(task: Task) -> Record:
+    """Run a task, and say what it took: a record that JSON can hold."""
+    case: Case = task.make(task.seed)
+    d = case.manifold.dim
+    rng = np.random.default_rng([task.seed, *task.method.encode()])
+    meter = Meter(case, task.budget * d, rng)
+    began, more = time.perf_counter(), {}
+    meter.recommend(case.x0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", GeoduelWarning)
+        try:
+            if isinstance(task.solve, Method):
+                stop, more = _run_method(task.solve, case, meter)
+            else:
+                stop = task.solve(meter) or "stopped"
+        except ReachedError:
+            stop = "reached"
+        except BudgetExhaustedError:
+            stop = "budget"
+        except ArgumentError as error:
+            stop = f"refused: {error}"[:200]
+        except Exception as error:  # the run of a night should not end with one solver's fault
+            stop = f"failed: {type(error).__name__}: {error}"[:200]
+    return {
+        "suite": task.suite,
+        "problem": task.problem,
+        "group": case.group,
+        "seed": task.seed,
+        "method": task.method,
+        "budget": task.budget,
+        "geoduel": __version__,
+        "d": d,
+        "duels": meter.duels,
+        "evaluations": meter.evaluations,
+        "stop": stop,
+        "targets": [_plain(t) for t in case.targets],
+        "hits": meter.hits,
+        "gap": _plain(meter.best),
+        "last": _plain(meter.last),
+        **more,
+        "seconds": round(time.perf_counter() - began, 3),
+    }
+
+
+def _run_method(method: Method, case: Case, meter: Meter) -> tuple[str, Record]:
+    """A method of the package; those of others are told the scale of the problem."""
+    if isinstance(method, Rival) and case.step:
+        method = method.at_scale(case.step)
+    seed = int(meter.rng.integers(2**63))
+    result = minimize(
+        meter.oracle,
+        case.manifold,
+        case.x0,
+        method=method,
+        domain=case.domain,
+        budget=meter.budget,
+        rng=seed,
+        callback=lambda p: meter.recommend(p.x, p.duels),
+    )
+    meter.duels = result.duels
+    stop = "reached" if result.stop_reason == "callback" else result.stop_reason
+    if stop != "reached":
+        meter.recommend(result.x)
+    return stop, {"uncertainty": _plain(result.uncertainty), "noise": _plain(result.noise)}
+
+
+def _plain(value: Any) -> float | None:
+    """A number of six digits; None for what is not finite."""
+    if value is None or not math.isfinite(value):
+        return None
+    return float(f"{float(value):.6g}")
+
+
+def load(path: Path | str) -> list[Record]:
+    """Records of a file, one a line, packed if its name ends in .gz; cut-off lines are left out."""
+    path = Path(path)
+    if not path.exists():
+        return []
+    text = path.read_bytes()
+    text = gzip.decompress(text) if path.suffix == ".gz" else text
+    found = []
+    for line in text.decode("utf-8", errors="replace").splitlines():
+        try:
+            found.append(json.loads(line))
+        except json.JSONDecodeError:
+            continue
+    return found
+
+
+def run(
+    tasks: Iterable[Task], path: Path | str | None = None, executor: Executor | None = None
+) -> Iterator[Record]:
+    """Yield the records of the tasks, those that the file holds first; append the others to it.
+
+    Parameters
+    ----------
+    tasks : iterable of Task
+        From `plan`.
+    path : path, optional
+        File of records. A run that it holds is not run again, so an interrupted call goes on, and
+        one with more seeds or methods extends it.
+    executor : concurrent.futures.Executor, optional
+        Where they run: a pool of processes, or a cluster's.
+
+    Examples
+    --------
+    >>> [record] = run(plan(["paper"], ["auto"], seeds=1, problems=["horizon"]))
+    >>> record["stop"], record["duels"] < 200
+    ('reached', True)
+    """
+    tasks = list(tasks)
+    stored = {_key(r): r for r in load(path)} if path is not None else {}
+    todo = [task for task in tasks if task.key not in stored]
+    yield from (stored[task.key] for task in tasks if task.key in stored)
+    if executor is None:
+        found: Iterator[Record] = map(run_one, todo)
+    else:
+        found = (f.result() for f in as_completed([executor.submit(run_one, t) for t in todo]))
+    for record in found:
+        if path is not None:
+            _append(Path(path), record)
+        yield record
+
+
+def _key(record: Record) -> tuple[Any, ...]:
+    return tuple(record[k] for k in ("suite", "problem", "seed", "method", "budget"))
+
+
+def _append(path: Path, record: Record) -> None:
+    """Add a line; after a line that was cut off, on a new one."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("a+b") as file:
+        if file.tell():
+            file.seek(-1, 2)
+            if file.read(1) != b"\n":
+                file.write(b"\n")
+        file.write(json.dumps(record, ensure_ascii=False).encode() + b"\n")
