@@ -30,7 +30,7 @@ from .errors import (
 )
 from .manifolds.base import Manifold
 from .methods import Method, State
-from .methods.base import check_state, questions
+from .methods.base import DuelMethod, check_state, questions
 from .methods.named import named, start_point
 from .oracles.base import Oracle, answers_of
 from .result import History, Result
@@ -39,6 +39,7 @@ __all__ = ["Callback", "Progress", "minimize"]
 
 
 TIES_WORTH_A_WARNING = 0.05
+TIES_OF_OWN_PROBES = 0.25  # the same for methods that choose how far apart they ask
 TIES_IN_A_ROW = 200
 IDLE = 1000  # steps or batches in a row without a duel to ask, after which there are none
 SOUND = 64  # iterations between two looks at whether the points are still on the manifold
@@ -149,7 +150,8 @@ def minimize(
     DivergenceWarning
         If nothing stopped the descent; see `Result.stop_reason`.
     TiesWarning
-        If more than 5 % of the duels were ties, unless the method stopped because of them.
+        If more than 5 % of the duels were ties (25 % where the method chooses its own probes),
+        unless the method stopped because of them.
 
     Examples
     --------
@@ -191,10 +193,14 @@ def minimize(
             stacklevel=2,
         )
     asked = result.duels * run.problems
-    if result.ties > TIES_WORTH_A_WARNING * asked and result.stop_reason != "resolution":
+    chooses = isinstance(chosen, DuelMethod)
+    share = TIES_OF_OWN_PROBES if chooses else TIES_WORTH_A_WARNING
+    if result.ties > share * asked and result.stop_reason != "resolution":
+        setting = "min_radius" if chooses else "radius"
         warnings.warn(
-            f"{result.ties} of {asked} duels were ties, which tell nothing: the radius may be "
-            "below what the objective resolves (try a larger radius=), or the run has converged",
+            f"{result.ties} of {asked} duels were ties, which tell nothing: the points may be "
+            f"closer than the objective resolves (try a larger {setting}=), or the run has "
+            "converged",
             TiesWarning,
             stacklevel=2,
         )

@@ -14,7 +14,7 @@ from ...manifolds.base import Manifold
 from ..duels import duels, mirrored_duels
 from ..frame import Frame
 from .base import DescentMethod, capped, converged, recommend
-from .first_step import POINT, begin, directions, line_search
+from .first_step import POINT, begin, directions, line_search, mirrored_or_off
 
 __all__ = ["Block", "BlockState"]
 
@@ -52,6 +52,7 @@ class Block(DescentMethod):
             h = -Σ s_i e_i/√d,   s_i = Q(Exp_x(ν e_i), Exp_x(-ν e_i))
             t doubled, halved, then refined by √2 while duels along Exp_x(t h) say so
             x = Exp_x(t h) if it wins against x, else t = t/2
+        a start about which f is even is left: see `geoduel.methods.descent.first_step`
 
     In a domain f of the projection is minimised, and only projections are compared; the search may
     then be outside by a few probes, as that of `DuelCSA`.
@@ -95,11 +96,17 @@ class Block(DescentMethod):
 
         e = directions(rng, d, d)
         probe = max(t / math.sqrt(d), self.min_radius)
-        if domain is None:
+        off = None
+        if frame.moves == 0:
+            s, off = yield from mirrored_or_off(manifold, frame, probe * e, t, domain)
+        elif domain is None:
             s = yield from mirrored_duels(manifold, frame, probe * e)
         else:
             s = yield from duels(manifold, frame, outside + probe * e, outside - probe * e, domain)
-        if s.any():
+        if off is not None:
+            step, end = frame.land(manifold, off, domain)
+            frame, _ = frame.move(manifold, step, end=end)
+        elif s.any():
             h = -(s @ e) / np.linalg.norm(s)
             # Of probes that leave a domain h may lead up, and t would then be halved for ever.
             most = 60 if domain is None else 4
