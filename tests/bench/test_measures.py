@@ -24,6 +24,7 @@ def test_the_distribution_and_its_area(record):
     np.testing.assert_array_equal(distribution(runs, duels), [0, 0, 0.5, 0.5])
     assert area(runs) == pytest.approx(0.5 * 0.5)
     assert share(runs) == 0.5
+    assert share([*runs, record([5])]) == pytest.approx(2 / 3)  # targets may differ in number
     assert area([record([1, 2])]) == 1
 
 

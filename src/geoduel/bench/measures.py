@@ -42,7 +42,7 @@ def split(records: Iterable[Record], *keys: str) -> dict[Any, list[Record]]:
 
 def share(records: Sequence[Record]) -> float:
     """Share of the pairs of runs and targets that were solved."""
-    return float(np.mean([[h is not None for h in r["hits"]] for r in records]))
+    return float(np.mean([h is not None for r in records for h in r["hits"]]))
 
 
 def expected(records: Sequence[Record], k: int) -> float:

@@ -1,5 +1,6 @@
 """What every method of others keeps, whatever its paper: budget, seed, domain, geometry, arrays."""
 
+import json
 import warnings
 
 import numpy as np
@@ -9,6 +10,7 @@ import geoduel as gd
 from geoduel.errors import ArgumentError
 from geoduel.methods.named import METHODS
 from geoduel.methods.rivals.base import Rival, furthest
+from geoduel.study.codec import decode_state, encode_state
 
 RIVALS = [name for name, kind in METHODS.items() if issubclass(kind, Rival)]
 PROJECTED = [name for name in RIVALS if name != "order-acd"]
@@ -67,6 +69,17 @@ def test_the_same_seed_gives_the_same_run(method):
     a, b = (gd.minimize(oracle, gd.Euclidean(3), np.ones(3), rng=5, **options) for _ in range(2))
     assert np.array_equal(a.x, b.x)
     assert a.duels == b.duels
+
+
+@pytest.mark.parametrize("method", RIVALS)
+def test_states_can_be_kept_by_studies(method):
+    states = []
+    gd.minimize(
+        gd.from_objective(lambda x: float(x @ x)), gd.Euclidean(3), np.ones(3), method=method,
+        budget=150, rng=0, callback=lambda p: states.append(p.state) and None,
+    )  # fmt: skip
+    kept = encode_state(states[-1])
+    assert encode_state(decode_state(json.loads(json.dumps(kept)))) == kept
 
 
 @pytest.mark.parametrize("method", RIVALS)
