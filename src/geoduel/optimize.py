@@ -23,13 +23,14 @@ from .errors import (
     ArgumentError,
     BudgetExhaustedError,
     DivergenceWarning,
+    NotOnManifoldError,
     OracleError,
     OutOfRangeError,
     TiesWarning,
 )
 from .manifolds.base import Manifold
 from .methods import Method, State
-from .methods.base import check_state, questions
+from .methods.base import DuelMethod, check_state, questions
 from .methods.named import named, start_point
 from .oracles.base import Oracle, answers_of
 from .result import History, Result
@@ -38,6 +39,7 @@ __all__ = ["Callback", "Progress", "minimize"]
 
 
 TIES_WORTH_A_WARNING = 0.05
+TIES_OF_OWN_PROBES = 0.25  # the same for methods that choose how far apart they ask
 TIES_IN_A_ROW = 200
 IDLE = 1000  # steps or batches in a row without a duel to ask, after which there are none
 SOUND = 64  # iterations between two looks at whether the points are still on the manifold
@@ -148,7 +150,8 @@ def minimize(
     DivergenceWarning
         If nothing stopped the descent; see `Result.stop_reason`.
     TiesWarning
-        If more than 5 % of the duels were ties, unless the method stopped because of them.
+        If more than 5 % of the duels were ties (25 % where the method chooses its own probes),
+        unless the method stopped because of them.
 
     Examples
     --------
@@ -190,10 +193,14 @@ def minimize(
             stacklevel=2,
         )
     asked = result.duels * run.problems
-    if result.ties > TIES_WORTH_A_WARNING * asked and result.stop_reason != "resolution":
+    chooses = isinstance(chosen, DuelMethod)
+    share = TIES_OF_OWN_PROBES if chooses else TIES_WORTH_A_WARNING
+    if result.ties > share * asked and result.stop_reason != "resolution":
+        setting = "min_radius" if chooses else "radius"
         warnings.warn(
-            f"{result.ties} of {asked} duels were ties, which tell nothing: the radius may be "
-            "below what the objective resolves (try a larger radius=), or the run has converged",
+            f"{result.ties} of {asked} duels were ties, which tell nothing: the points may be "
+            f"closer than the objective resolves (try a larger {setting}=), or the run has "
+            "converged",
             TiesWarning,
             stacklevel=2,
         )
@@ -234,6 +241,7 @@ class _Run:
         self.stop_reason = "iterations"
         self.on_tie = -1 if self.tie_rule == "paper" else 0  # Q is -1 unless f(x) > f(y)
         self.most_ties = math.inf if self.on_tie else TIES_IN_A_ROW
+        self.told = False  # whether a callback or monitor is at work
         self.began = time.perf_counter()
         state = self.method.start(self.manifold, self.x0, self.rng)
         self.state: State = check_state(self.method, state, "start")
@@ -258,8 +266,9 @@ class _Run:
         except KeyboardInterrupt:
             self.stop_reason = "interrupted"
         except BaseException as error:  # whatever it is, what was found is not lost with it
-            lost = isinstance(error, OutOfRangeError) or not self.sound(x, y, self.state.point)
-            if isinstance(error, Exception) and lost:
+            lost = isinstance(error, OutOfRangeError)
+            lost = lost or (isinstance(error, NotOnManifoldError) and not self.told)
+            if isinstance(error, Exception) and (lost or not self.sound(x, y, self.state.point)):
                 self.stop_reason = "diverges"  # what failed there is not to blame
                 self.state = self.sound_state
                 return
@@ -301,7 +310,7 @@ class _Run:
                 self.sound_state = self.state
             if self.iteration % self.stride == 0:
                 self.record()
-            if self.callback is not None and self.callback(self.progress()):
+            if self.callback is not None and self.tell(self.callback, self.progress()):
                 self.stop_reason = "callback"
                 return
             if reason := method.stop_reason(self.state):
@@ -310,6 +319,13 @@ class _Run:
             if self.ties_in_a_row >= self.most_ties:
                 self.stop_reason = "ties"
                 return
+
+    def tell(self, listener: Callable[[Any], Any], what: Any) -> Any:
+        """Call a callback or monitor, whose errors are its own."""
+        self.told = True
+        said = listener(what)
+        self.told = False
+        return said
 
     def count_idle(self) -> None:
         """Count what came without a duel to ask, and end the run after many of them in a row."""
@@ -364,7 +380,7 @@ class _Run:
         if h.iteration and h.iteration[-1] == self.iteration:
             return
         if self.monitor is not None:  # first: where it fails, the lists stay of one length
-            h.monitor.append(self.monitor(copied(self.state.best)))
+            h.monitor.append(self.tell(self.monitor, copied(self.state.best)))
         h.iteration.append(self.iteration)
         h.duels.append(self.duels)
         h.seconds.append(time.perf_counter() - self.began)

@@ -284,3 +284,31 @@ def test_parallel_steps_of_duel_csa_take_few_more_duels():
 def test_restarts_and_parallel_are_counts(option):
     with pytest.raises(gd.errors.ArgumentError, match=next(iter(option))):
         gd.Auto(**option)
+
+
+EVEN = {
+    "maximum": (gd.Euclidean(5), lambda x: np.sum(np.cos(x)), np.zeros(5)),
+    "maximum of a Rayleigh quotient": (gd.Sphere(8), lambda x: -np.arange(8) @ x**2, np.eye(8)[0]),
+    "saddle": (gd.Sphere(8), lambda x: -np.arange(8) @ x**2, np.eye(8)[6]),
+    "a line": (gd.Euclidean(1), lambda x: np.sum((x**2 - 1) ** 2), np.zeros(1)),
+    "high dimension": (gd.Euclidean(40), lambda x: np.sum((x**2 - 1) ** 2), np.zeros(40)),
+    "antipode": (gd.Sphere(6), lambda x: -x[0], -np.eye(6)[0]),
+}
+
+
+@pytest.mark.parametrize("method", ["auto", "duel-newton", "duel-csa", "block"])
+@pytest.mark.parametrize("name", EVEN)
+def test_starts_about_which_f_is_even_are_left_within_twenty_duels(name, method):
+    """Mirrored duels tie there for ever."""
+    manifold, f, x0 = EVEN[name]
+    moved = []
+
+    def note(progress):
+        moved.append((progress.duels, not np.array_equal(progress.x, x0)))
+
+    result = gd.minimize(
+        gd.from_objective(lambda x: float(f(x))), manifold, x0, method=method, budget=1000, rng=0,
+        callback=note,
+    )  # fmt: skip
+    assert next(duels for duels, left in moved if left) <= 20
+    assert f(result.x) < f(x0) - 0.1 or (name, method) == ("saddle", "block")

@@ -13,10 +13,10 @@ from .._support.check import positive_int
 from ..manifolds.base import Manifold
 from .base import Method
 from .descent.base import DescentMethod
+from .descent.doubt import beats
 from .descent.duel_csa import CSAState, DuelCSA
 from .descent.duel_newton import DuelNewton, NewtonState
 from .descent.first_step import Begin
-from .descent.noise import votes
 from .paper.rdngd import RDNGD
 
 __all__ = ["Auto"]
@@ -89,7 +89,7 @@ class Auto(DescentMethod):
 
     restarts: int = 0
 
-    version: ClassVar[int] = 5
+    version: ClassVar[int] = 6
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -119,7 +119,7 @@ class Auto(DescentMethod):
             return local if champion is None else Restarted(local, champion, left, doubt)
 
         doubt = max(doubt, local.noise or 0.0)
-        if champion is None or (yield from _beats(local.best, champion, doubt)):
+        if champion is None or (yield from beats(local.best, champion, doubt)) > 0:
             champion = local.best
         if not left:
             return Restarted(local, champion, 0, doubt, local.stop)
@@ -131,11 +131,3 @@ class Auto(DescentMethod):
         most = NEWTON if self.domain is None else BOUNDED
         settings = {f.name: getattr(self, f.name) for f in fields(DescentMethod)}
         return (DuelCSA if manifold.dim > most else DuelNewton)(**settings)
-
-
-def _beats(x: Array, champion: Array, doubt: float) -> Generator[tuple[Array, Array], Any, bool]:
-    """Compare x with the champion; where answers are noisy, as often as makes 19 of 20 right."""
-    total = 0
-    for _ in range(votes(doubt)):
-        total += yield x, champion
-    return total < 0

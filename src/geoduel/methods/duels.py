@@ -19,8 +19,7 @@ def mirrored_duels(
     manifold: Manifold, frame: Frame, c: np.ndarray
 ) -> Generator[tuple[Array, Array], Any, np.ndarray]:
     """Compare Exp_x(c_j) with Exp_x(-c_j); answers as numbers, -1 where the first is preferred."""
-    pair = manifold.exp_pair(frame.point, frame.tangent(manifold, c))
-    return (yield from _ask(manifold, *(frame.held(manifold, y) for y in pair)))
+    return (yield from _ask(manifold, *frame.pair(manifold, c)))
 
 
 def duels(

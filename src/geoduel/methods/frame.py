@@ -85,8 +85,16 @@ class Frame(NamedTuple):
 
     def at(self, manifold: Manifold, c: np.ndarray, domain: Domain | None = None) -> Array:
         """Points Exp_x(Σ c_i E_i), projected on the domain, shape (..., *point_shape)."""
-        y = self.held(manifold, manifold.exp(self.point, self.tangent(manifold, c, domain)))
+        with np.errstate(all="ignore"):  # what overflows is not held
+            y = manifold.exp(self.point, self.tangent(manifold, c, domain))
+            y = self.held(manifold, y)
         return y if domain is None else _projected(domain, y, self.point)
+
+    def pair(self, manifold: Manifold, c: np.ndarray) -> tuple[Array, Array]:
+        """Points Exp_x(Σ c_i E_i) and Exp_x(-Σ c_i E_i)."""
+        with np.errstate(all="ignore"):
+            y, z = manifold.exp_pair(self.point, self.tangent(manifold, c))
+            return self.held(manifold, y), self.held(manifold, z)
 
     def held(self, manifold: Manifold, y: Array) -> Array:
         """Points as they are, but those that numbers of the dtype cannot hold become the base.
@@ -104,9 +112,10 @@ class Frame(NamedTuple):
     ) -> tuple[np.ndarray, Array]:
         """Where a step from here ends: the projection of Exp_x(Σ c_i E_i), and its coordinates."""
         c = self._short(manifold, c, domain)
-        y = manifold.exp(self.point, self.vectors(manifold, self._own(c)))
-        if not manifold.room(y) > 0:
-            return 0 * c, self.point
+        with np.errstate(all="ignore"):
+            y = manifold.exp(self.point, self.vectors(manifold, self._own(c)))
+            if not manifold.room(y) > 0:
+                return 0 * c, self.point
         if domain is None:
             return c, y
         z = _projected(domain, y, self.point)

@@ -107,3 +107,91 @@ def test_bad_settings_are_named(method, options):
         gd.minimize(
             lambda x, y: 0, gd.Euclidean(2), np.zeros(2), method=method, budget=9, **options
         )
+
+
+def steep_on_one_side(x):
+    """Slopes 1 and 100, with the least value at 1."""
+    return float(max(100 * (x[0] - 1), 1 - x[0]))
+
+
+@pytest.mark.parametrize("start", [5.0, -3.0])
+def test_growth_is_earned_where_f_is_steeper_on_one_side(start):
+    """Unearned, most runs ended beyond 1e50: the sign of x - 1 ± δ follows any growth."""
+    for seed in range(3):
+        largest = [0.0]
+        result = gd.minimize(
+            gd.from_objective(steep_on_one_side), gd.Euclidean(1), np.array([start]), budget=400,
+            rng=seed, callback=lambda p, m=largest: m.append(abs(p.point[0])) and None,
+        )  # fmt: skip
+        assert max(largest) < 1e3
+        assert steep_on_one_side(result.x) < 1e-6
+
+
+def convex(name, d, seed):
+    """A convex function with a kink at its least value 0, and where that is."""
+    rng = np.random.default_rng(seed)
+    centre, Q = rng.uniform(-2, 2, d), np.linalg.qr(rng.standard_normal((d, d)))[0]
+    side = rng.standard_normal((3 * d, d))
+    f = {
+        "l1": lambda z: np.sum(abs(Q @ z)),
+        "largest": lambda z: np.max(abs(Q @ z)),
+        "cone": lambda z: np.sqrt(z @ (Q * np.geomspace(1, 100, d)) @ Q.T @ z),
+        "polytope": lambda z: np.max(abs(side @ z)),
+        "two bowls": lambda z: np.max(z @ z + np.array([2, -2]) * (Q[0] @ z)),
+        "slopes": lambda z: np.sum(np.maximum(100 * (Q @ z), -(Q @ z))),
+        "ridge": lambda z: (Q[0] @ z) ** 2 + 100 * np.linalg.norm(Q[1:] @ z),
+    }[name]
+    return lambda x: float(f(x - centre)), rng.uniform(-4, 4, d)
+
+
+KINKS = ["l1", "largest", "cone", "polytope", "two bowls", "slopes", "ridge"]
+
+
+@pytest.mark.parametrize("name", KINKS)
+@pytest.mark.parametrize(
+    "d",
+    [1, 2, 5, pytest.param(10, marks=pytest.mark.slow), pytest.param(20, marks=pytest.mark.slow)],
+)
+def test_kinks_neither_throw_a_run_off_nor_end_it(name, d):
+    """A run that ends by itself is right; one that does not says what it knows."""
+    f, x0 = convex(name, d, 0)
+    result = gd.minimize(gd.from_objective(f), gd.Euclidean(d), x0, budget=300 * d, rng=0)
+    assert f(result.x) < 0.1 * f(x0)
+    if result.stop_reason != "budget":
+        assert f(result.x) < 1e-8 * f(x0)
+
+
+@pytest.mark.filterwarnings("ignore::geoduel.errors.TiesWarning")
+def test_plateaus_lengthen_the_probes():
+    """Values rounded to tenths, from a plateau wider than the first probes."""
+    for seed in range(3):
+        result = gd.minimize(
+            gd.from_objective(lambda x: round(10 * float(x @ x)) / 10), gd.Euclidean(4),
+            np.full(4, 2.0), initial_step=1e-4, budget=800, rng=seed,
+        )  # fmt: skip
+        assert result.x @ result.x < 0.2
+
+
+def test_a_refuted_end_leaves_the_uncertainty_open():
+    """On a sharp ridge the first descent freezes beside the optimum."""
+    f, x0 = convex("ridge", 5, 1)
+    said = []
+    gd.minimize(
+        gd.from_objective(f), gd.Euclidean(5), x0, budget=1500, rng=1,
+        callback=lambda p: said.append(p.state) and None,
+    )  # fmt: skip
+    refuted = [state.uncertainty for state in said[1:] if state.refuted]
+    assert refuted
+    assert refuted[0] is None
+
+
+def test_what_is_returned_never_gets_worse_after_an_end():
+    f, x0 = convex("ridge", 5, 1)
+    values = []
+    gd.minimize(
+        gd.from_objective(f), gd.Euclidean(5), x0, budget=1500, rng=1,
+        callback=lambda p: values.append((getattr(p.state, "claim", None), f(p.x))) and None,
+    )  # fmt: skip
+    held = [value for claim, value in values if claim is not None]
+    assert len(held) > 5
+    assert max(np.diff(held)) <= 1e-12

@@ -98,9 +98,55 @@ def test_a_domain_is_not_left():
     np.testing.assert_allclose(first.frame.point, first.step)
 
 
-def test_ties_alone_ask_again_four_times_as_far():
+def test_ties_alone_ask_again_four_times_as_far_and_end_at_the_size_of_the_manifold():
     state = begin(gd.Sphere(3), np.array([0.0, 0.0, 1.0]), 0.1)
-    for length in (0.4, 1.6, np.pi, np.pi):  # no farther than half around
+    for length in (0.4, 1.6, np.pi):  # no farther than half around
         state, _ = played(first_step(gd.Sphere(3), state, np.random.default_rng(0)), lambda x: 0.0)
         assert isinstance(state, Begin)
         assert state.length == pytest.approx(length)
+        assert state.stop is None
+    state, _ = played(first_step(gd.Sphere(3), state, np.random.default_rng(0)), lambda x: 0.0)
+    assert (state.length, state.stop) == (np.pi, "ties")
+
+
+@pytest.mark.parametrize("d", [1, 3, 30])
+@pytest.mark.parametrize("bends", ["down", "up", "both"])
+def test_a_point_about_which_f_is_even_is_left(d, bends):
+    """A maximum for a better point, a minimum or a saddle for one beside it: d duels at most 8."""
+    curvature = {"down": -np.ones(d), "up": np.ones(d), "both": np.r_[-1, np.ones(d - 1)]}[bends]
+    f = lambda x: float(curvature @ (x * x))  # noqa: E731
+    state = begin(gd.Euclidean(d), np.zeros(d), 0.5)
+    first, asked = played(first_step(gd.Euclidean(d), state, np.random.default_rng(0)), f)
+    assert isinstance(first, First)
+    assert asked == 2 * min(d, 8)
+    assert np.linalg.norm(first.frame.point) == pytest.approx(0.5)
+    assert not first.answers.any()
+    if bends == "down" or d == 1:
+        assert (f(first.frame.point) < 0) == (curvature[0] < 0)
+
+
+def test_a_saddle_where_rounding_decides_is_left():
+    """Mirrored duels at an eigenvector of a full matrix: their answers are those of rounding."""
+    sphere, left = gd.Sphere(9), []
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        Q = np.linalg.qr(rng.standard_normal((9, 9)))[0]
+        A = (Q * np.arange(9.0)) @ Q.T
+        first, asked = played(
+            first_step(sphere, begin(sphere, Q[:, 7].copy(), None), rng), lambda x, A=A: -x @ A @ x
+        )
+        if isinstance(first, First):
+            left.append((float(sphere.dist(first.frame.point, Q[:, 7])), asked))
+    distances, asked = np.transpose(left)
+    assert np.median(asked) <= 20
+    # Three duels tell seven times in eight that a direction leads nowhere.
+    assert np.mean(distances > 0.01 * sphere.typical_dist) > 0.5
+
+
+def test_a_first_step_that_is_far_too_long_is_shortened_all_the_same():
+    goal = np.array([3e-4, -4e-4])
+    state = begin(PLANE, np.zeros(2), 1.0)
+    first, _ = played(
+        first_step(PLANE, state, np.random.default_rng(0)), lambda x: float(np.sum((x - goal) ** 2))
+    )
+    assert np.linalg.norm(first.frame.point - goal) < 5e-4

@@ -147,14 +147,14 @@ class SPD(Manifold):
         return super().extent(x, v)
 
     def room(self, x: Array) -> float:
-        """Length of the steps that leave some digits to the smallest eigenvalue."""
+        """Length of the steps that leave a fifth of the digits to the smallest eigenvalue."""
         if isinstance(self._metric, BuresWasserstein):
             return super().room(x)
         w = host(eigvalsh(detached(x)))
         if not (np.all(w > 0) and np.all(np.isfinite(w))):
             return 0.0
         logs = np.log(w)  # a step of length r spreads them by √2 r, and shifts them by r, at most
-        spread = -math.log(4 * self.n * eps(x)) - np.max(logs[..., -1] - logs[..., 0])
+        spread = -0.8 * math.log(eps(x)) - np.max(logs[..., -1] - logs[..., 0])
         shift = math.log(largest(x)) / 3 - np.max(abs(logs))
         return max(0.0, float(min(spread / math.sqrt(2), shift)))
 

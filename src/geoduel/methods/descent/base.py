@@ -71,7 +71,7 @@ def converged(
     manifold: Manifold, state: Any, x_tol: float | None, ties: float, probe: float
 ) -> str | None:
     """Why to stop: the wanted accuracy, the dtype's resolution, or no room for steps of any use."""
-    if x_tol is not None and state.uncertainty <= x_tol:
+    if x_tol is not None and state.uncertainty is not None and state.uncertainty <= x_tol:
         return "x_tol"
     if stranded(manifold, state.frame, probe):
         return "diverges"

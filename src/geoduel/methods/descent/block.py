@@ -14,11 +14,9 @@ from ...manifolds.base import Manifold
 from ..duels import duels, mirrored_duels
 from ..frame import Frame
 from .base import DescentMethod, capped, converged, recommend
-from .first_step import begin, directions, line_search
+from .first_step import POINT, begin, directions, line_search, mirrored_or_off
 
 __all__ = ["Block", "BlockState"]
-
-OUTSIDE = 3.0  # how far the search may be outside of a domain, in lengths of probes
 
 
 class BlockState(NamedTuple):
@@ -54,6 +52,7 @@ class Block(DescentMethod):
             h = -Σ s_i e_i/√d,   s_i = Q(Exp_x(ν e_i), Exp_x(-ν e_i))
             t doubled, halved, then refined by √2 while duels along Exp_x(t h) say so
             x = Exp_x(t h) if it wins against x, else t = t/2
+        a start about which f is even is left: see `geoduel.methods.descent.first_step`
 
     In a domain f of the projection is minimised, and only projections are compared; the search may
     then be outside by a few probes, as that of `DuelCSA`.
@@ -92,14 +91,22 @@ class Block(DescentMethod):
     ) -> Generator[tuple[Array, Array], Any, BlockState]:
         frame, t, d = state.frame, state.length, manifold.dim
         domain, outside = self.domain, state.outside
+        if domain is not None and domain.diameter < POINT:
+            return state._replace(stop="resolution")
 
         e = directions(rng, d, d)
         probe = max(t / math.sqrt(d), self.min_radius)
-        if domain is None:
+        off = None
+        if frame.moves == 0:
+            s, off = yield from mirrored_or_off(manifold, frame, probe * e, t, domain)
+        elif domain is None:
             s = yield from mirrored_duels(manifold, frame, probe * e)
         else:
             s = yield from duels(manifold, frame, outside + probe * e, outside - probe * e, domain)
-        if s.any():
+        if off is not None:
+            step, end = frame.land(manifold, off, domain)
+            frame, _ = frame.move(manifold, step, end=end)
+        elif s.any():
             h = -(s @ e) / np.linalg.norm(s)
             # Of probes that leave a domain h may lead up, and t would then be halved for ever.
             most = 60 if domain is None else 4
@@ -113,7 +120,7 @@ class Block(DescentMethod):
                 outside = along[0]
             else:
                 t /= 2
-            outside = capped(outside, OUTSIDE * t / math.sqrt(d))
+            outside = capped(outside, t / d)  # some probes look inside
         elif np.any(outside):  # all probes end at one point of the boundary: look inside again
             t, outside = t / 2, outside / 4
         new = BlockState(frame, recommend(manifold, frame, None, domain), t, outside=outside)

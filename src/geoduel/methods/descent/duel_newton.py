@@ -12,9 +12,11 @@ import numpy as np
 from ..._numerics.arrays import Array
 from ...errors import OutOfRangeError
 from ...manifolds.base import Manifold
+from ..base import default_radius
 from ..duels import mirrored_duels, projected_duels
 from ..frame import Frame, at_least, reach
 from .base import DescentMethod, converged, recommend
+from .doubt import Anchor, Claim, beats, look_around
 from .face import NO_EXITS, Exits, Face, face_at
 from .first_step import Begin, First, begin, directions, first_step
 from .fit import fit
@@ -30,13 +32,19 @@ GAIN = 1.2  # growth of log δ, per unit of contradiction, at most; see `_gain`
 CLIP = 0.3  # eigenvalues of H are kept in [CLIP, 1/CLIP]
 SHORT = 0.01  # length of the probes that look for the boundary, in those of duels
 LAPSE = 0.05  # least probability of an answer that has nothing to do with the model
+NOISY = 0.02  # flip rate above which single duels are not believed
+LOST = 0.7  # factor on the patience where growth of the probes was not earned
+LEAST = 0.2  # patience that is never lost
+TRUST = (0.2, 0.4)  # misfit of old gradients from which the window is shorter, and shortest
+TIED = 60  # blocks of ties, more than of others, after which to end
+AGAIN = 1e4  # length of the probes that doubt an end, in those of the end
 
 
 class NewtonState(NamedTuple):
     """State of DuelNewton after a block; coordinates are those of the transported frame."""
 
     frame: Frame
-    best: Array
+    recommended: Array  # of the present descent
     scale: float  # δ, length of a probe in whitened coordinates
     metric: np.ndarray  # A, whitened coordinates to coordinates: AᵀHA ≈ I
     path: np.ndarray  # the last displacement in δ, whitened; with noise a sum of them that fades
@@ -46,8 +54,13 @@ class NewtonState(NamedTuple):
     answering: Noise
     longest: float  # cap of a widened probe, a geodesic length
     to_mean: np.ndarray  # from the present point to the mean of the recent ones
+    anchor: Anchor
     held: bool = False  # whether the domain keeps the steps back
     exits: Exits = NO_EXITS  # what is known of steps back inside
+    tied: float = 0.0  # blocks of ties, less half of the others
+    patience: float = 1.0  # power of the factor by which probes shrink
+    claim: Claim | None = None  # where a doubted run has ended
+    refuted: bool = False  # whether such an end was no minimum
     stop: str | None = None
 
     @property
@@ -56,15 +69,31 @@ class NewtonState(NamedTuple):
         return self.frame.point
 
     @property
+    def best(self) -> Array:
+        """The point to return; that of a doubted end, as long as it has not been beaten."""
+        return self.recommended if self.claim is None else self.claim.point
+
+    @property
     def noise(self) -> float:
         """Estimated flip rate."""
         return self.answering.flip_rate
 
     @property
-    def uncertainty(self) -> float:
-        """Estimated distance to the optimum: δ√d in every whitened direction, mapped back."""
-        length = self.scale * float(np.linalg.norm(self.metric))
-        return self.answering.uncertainty(length, self.longest)
+    def size(self) -> float:
+        """Length of the probes: δ√d in every whitened direction, mapped back."""
+        return self.scale * float(np.linalg.norm(self.metric))
+
+    @property
+    def uncertainty(self) -> float | None:
+        """Estimated distance to the optimum, the length of the probes; None after a false end."""
+        if self.claim is not None:
+            return self.claim.uncertainty
+        return None if self.refuted else self.reached
+
+    @property
+    def reached(self) -> float:
+        """The distance that the probes tell, wherever the minimum is."""
+        return self.answering.uncertainty(self.size, self.longest)
 
 
 class Place(NamedTuple):
@@ -205,7 +234,9 @@ class DuelNewton(DescentMethod):
                           - Σ_k |g_k - g - Hz_k|²_k/2 - |H - I|²/(2τ²) - |g|²/(2ρ²)
             of duels too old for Σ_i remember (z_k, g_k = g + Hz_k)
             p = -|H|⁻¹ g;   x = Exp_x(A p), frame transported;   A = A |H|^(-1/2)
-            κ = cos(-Σ s_i e_i, p of last time);   δ = δ · shrink · exp(gain κ)
+            κ = cos(-Σ s_i e_i, p of last time);   δ = δ · shrink^(1 - 2 ties) · exp(gain κ)
+            where δ has grown by a factor: back to the point where it was shortest, if that wins
+        where that has ended: once more from longer probes; the end is believed if it still wins
 
     κ is zero on average as long as the model is right, for new signs then have nothing to do with
     the last displacement. It drives the probe length and the freedom τ of H, so that no step needs
@@ -217,6 +248,11 @@ class DuelNewton(DescentMethod):
     one observation with a precision. No H explains them along a curved valley: then they fade.
     The prior of g, of a width ρ of about δ, only holds back where answers are wrong: few of them
     then make long steps in poor directions. Without noise ρ is infinite.
+
+    Growth of δ has to be earned by a duel, since it would feed itself where f is steeper on one
+    side (`geoduel.methods.descent.doubt`). Ends are doubted: at a kink κ is zero, too, and δ
+    shrinks before the valley is left. A second descent that finds a better point shows that, and
+    the third one shrinks half as fast.
 
     In a domain both points of a duel are projected, and the projections are remembered. Once a step
     has been projected, too, the optimum may lie on the boundary. Directions, fit and step then keep
@@ -247,7 +283,9 @@ class DuelNewton(DescentMethod):
     Notes
     -----
     Stops with "resolution" once most duels tie at probes as short as
-    `geoduel.methods.base.default_radius`, the dtype's limit.
+    `geoduel.methods.base.default_radius`, the dtype's limit, and with "ties" once probes that have
+    grown still tie. In both cases points at several distances and a second descent have found
+    nothing better. After an end that was refuted the uncertainty is None: not known.
 
     References
     ----------
@@ -266,7 +304,7 @@ class DuelNewton(DescentMethod):
     True
     """
 
-    version: ClassVar[int] = 5
+    version: ClassVar[int] = 6
 
     def start(self, manifold: Manifold, x0: Array, rng: np.random.Generator) -> Begin:
         return begin(manifold, x0, self.initial_step)
@@ -278,27 +316,53 @@ class DuelNewton(DescentMethod):
             first = yield from first_step(manifold, state, rng, self.domain)
             return first if isinstance(first, Begin) else self._first_state(manifold, first)
         try:
-            return (yield from self._block(manifold, state, rng))
+            state = yield from self._block(manifold, state, rng)
+            state = yield from self._earned(manifold, state)
         except (np.linalg.LinAlgError, OutOfRangeError):  # steps, or a metric, beyond all digits
             return state._replace(stop="diverges")
+        if state.stop in ("x_tol", "diverges"):
+            return state
+        if state.claim is not None:
+            return (yield from self._contested(manifold, state))
+        return state if state.stop is None else (yield from self._doubted(manifold, state, rng))
 
     def _first_state(self, manifold: Manifold, first: First) -> NewtonState:
         d = manifold.dim
         delta = 1.25 * first.length / math.sqrt(d)
         about, blurs = np.zeros(d, dtype=int), np.full(d, BLUR * delta)
-        return NewtonState(
-            frame=first.frame,
-            best=recommend(manifold, first.frame, None, self.domain),
-            scale=delta,
-            metric=np.eye(d),
-            path=first.step / delta,
+        window = Window(first.directions, -first.step[None], about, first.answers, blurs)
+        state = self._begun(manifold, first.frame, delta, np.eye(d))
+        longest = min(2 * first.length, 4 * self._farthest(manifold))
+        return state._replace(path=first.step / delta, window=window, longest=longest)
+
+    def _begun(
+        self,
+        manifold: Manifold,
+        frame: Frame,
+        scale: float,
+        metric: np.ndarray,
+        before: NewtonState | None = None,
+    ) -> NewtonState:
+        """A state that remembers no duels; of the one before it keeps what is known of answers."""
+        d = manifold.dim
+        new = NewtonState(
+            frame=frame,
+            recommended=recommend(manifold, frame, None, self.domain),
+            scale=scale,
+            metric=metric,
+            path=np.zeros(d),
             contradiction=0.0,
-            window=Window(first.directions, -first.step[None], about, first.answers, blurs),
+            window=Window.empty(d),
             memory=Memory.empty(d),
             answering=Noise(),
-            longest=2 * first.length,
+            longest=math.inf,
             to_mean=np.zeros(d),
+            anchor=Anchor(frame.point, scale * float(np.linalg.norm(metric))),
         )
+        if before is None:
+            return new
+        kept = ("answering", "longest", "patience", "refuted")
+        return new._replace(**{name: getattr(before, name) for name in kept})
 
     def _block(
         self, manifold: Manifold, state: NewtonState, rng: np.random.Generator
@@ -310,16 +374,103 @@ class DuelNewton(DescentMethod):
         move = self._move(manifold, state, place, duels, model)
         return self._adapted(manifold, state, place, probes, duels, model, move)
 
+    def _earned(
+        self, manifold: Manifold, state: NewtonState
+    ) -> Generator[tuple[Array, Array], Any, NewtonState]:
+        """Growth of the probes has to be earned, or it is back to the anchor, and shrink slower."""
+        anchor = state.anchor.follow(state.point, state.size)
+        if state.noise > NOISY or not anchor.doubts(state.size, manifold.dim, GAIN):
+            return state._replace(anchor=anchor)
+        if (yield from beats(state.point, anchor.point, state.noise)) >= 0:
+            return state._replace(anchor=Anchor(state.point, state.size))
+        home = state.frame.coordinates(manifold, anchor.point)
+        p = whitened(state.metric, home)
+        same = Stretch.identity(manifold.dim)
+        frame, _ = state.frame.move(manifold, home)
+        return state._replace(
+            frame=frame,
+            recommended=recommend(manifold, frame, None, self.domain),
+            scale=state.scale * anchor.length / state.size,
+            patience=max(LEAST, LOST * state.patience),
+            path=state.path + p / state.scale,
+            contradiction=0.0,
+            window=state.window.moved(p, same),
+            memory=state.memory.moved(p, same),
+            anchor=anchor,
+        )
+
+    def _doubted(
+        self, manifold: Manifold, state: NewtonState, rng: np.random.Generator
+    ) -> Generator[tuple[Array, Array], Any, NewtonState]:
+        """An end becomes a claim, for a second descent to beat.
+
+        Points at distances from the longest probes to the shortest are compared with it. If one is
+        better, the second descent begins there. Else it begins at the end, with the same metric
+        and probes ten thousand times as long as the last, or the longest after ties.
+        """
+        shortest = default_radius(manifold, state.point)
+        better = yield from look_around(
+            manifold, state.frame, shortest, state.longest, rng, self.domain, state.noise
+        )
+        if better is not None:
+            step, end = state.frame.land(manifold, better, self.domain)
+            frame, _ = state.frame.move(manifold, step, end=end)
+            return self._afresh(manifold, state, frame)
+        length = AGAIN * state.size if state.stop == "resolution" else math.inf
+        if self.domain is not None:  # which may contain points that are outside by rounding
+            length = max(length, 1e3 * shortest)
+        longer = max(1.0, min(length, state.longest) / state.size)
+        again = self._begun(manifold, state.frame, longer * state.scale, state.metric, state)
+        claim = Claim.of(state.best, longer * state.size, state.reached)
+        return again._replace(claim=claim, held=state.held)
+
+    def _contested(
+        self, manifold: Manifold, state: NewtonState
+    ) -> Generator[tuple[Array, Array], Any, NewtonState]:
+        """From time to time a duel with the claim; if that loses, it was no minimum.
+
+        Then the probes had shrunk too soon. So they begin again with the first length, and shrink
+        half as fast. A claim that still stands when the second descent ends is believed.
+        """
+        claim = state.claim
+        assert claim is not None
+        if state.stop is None and not claim.due(state.size):
+            return state
+        ahead = yield from beats(state.recommended, claim.point, state.noise)
+        if claim.uncertainty is None:
+            if ahead > 0:
+                return state._replace(claim=None)
+            if state.stop is not None:
+                frame = Frame(claim.point, np.eye(manifold.dim))
+                return self._afresh(manifold, state, frame, refuted=True)
+        elif ahead > 0 and manifold.dist(state.point, claim.point) > claim.least:
+            return self._afresh(manifold, state, state.frame, refuted=True)
+        return state._replace(claim=claim.asked(state.size))
+
+    def _afresh(
+        self, manifold: Manifold, state: NewtonState, frame: Frame, refuted: bool = False
+    ) -> NewtonState:
+        """With probes of the first length and no metric, from a point that has to be beaten."""
+        d, length = manifold.dim, 0.6 * state.longest
+        again = self._begun(manifold, frame, length / math.sqrt(d), np.eye(d), state)
+        return again._replace(
+            claim=Claim.of(frame.point, length, None),
+            patience=again.patience / (2 if refuted else 1),
+            refuted=again.refuted or refuted,
+        )
+
     def _place(self, manifold: Manifold, state: NewtonState, rng: np.random.Generator) -> Place:
         d, A = manifold.dim, state.metric
-        farthest = reach(manifold) / 4  # on a sphere of radius 1, duels of points at a right angle
         face = Face.none(d)
-        if self.domain is not None:
-            farthest = min(farthest, self.domain.diameter / 4)
-            if state.held:
-                short = SHORT * state.scale * directions(rng, d, d) @ A.T
-                face = face_at(manifold, state.frame, self.domain, short)
-        return Place(farthest, face, face.along(A))
+        if self.domain is not None and state.held:
+            short = SHORT * state.scale * directions(rng, d, d) @ A.T
+            face = face_at(manifold, state.frame, self.domain, short)
+        return Place(self._farthest(manifold), face, face.along(A))
+
+    def _farthest(self, manifold: Manifold) -> float:
+        """Length of the longest probes."""
+        farthest = reach(manifold) / 4  # on a sphere of radius 1, duels of points at a right angle
+        return farthest if self.domain is None else min(farthest, self.domain.diameter / 4)
 
     def _probes(
         self, manifold: Manifold, state: NewtonState, place: Place, rng: np.random.Generator
@@ -404,10 +555,10 @@ class DuelNewton(DescentMethod):
         lapse = min(0.4, max(LAPSE, 1.2 * noise.flip_rate))
         tau, near = _freedom(d, state.contradiction, noise), _nearness(d, noise) / state.scale**2
         g, H = fit(seen, tau, lapse, near, memory)
-        recent = _recent(d)
+        recent = _recent(d) if noise.flip_rate > NOISY else _recent(d, memory.misfit)
         if n == d:
             old = window.part(slice(0, max(0, len(window.answers) - recent)))
-            memory = memory.judged(g, H).append(old, g, H, lapse, 3 * recent // d)
+            memory = memory.judged(g, H).append(old, g, H, lapse, 3 * _recent(d) // d)
         positive = Stretch(np.clip(abs(H.w), CLIP, 1 / CLIP), H.U)
         return Model(g, positive, window.part(slice(-recent, None)), memory)
 
@@ -442,8 +593,13 @@ class DuelNewton(DescentMethod):
         A = L.inverse(state.metric)
 
         # Signs that follow the last displacement contradict the model: longer probes, freer fits.
+        # Ties say that probes are too short: with half of them, the length stays.
         cosine = _cosine(-duels.signs @ probes.e, state.path)
-        delta = state.scale * (_shrink(d) ** noise.learned * math.exp(_gain(n, noise) * cosine))
+        ties = float(np.mean(duels.signs == 0)) if n else 1.0
+        learned, rate = noise.learned * state.patience, noise.capacity * state.patience
+        if n and (ties <= 0.5 or state.size < state.longest):
+            learned *= 1 - 2 * ties
+        delta = state.scale * (_shrink(d) ** learned * math.exp(_gain(n, rate) * cosine))
         delta = min(delta, place.farthest * math.sqrt(d) / float(np.linalg.norm(A)))
 
         noise = noise.rescaled(delta / state.scale)
@@ -451,7 +607,7 @@ class DuelNewton(DescentMethod):
         to_mean = (1 - forget) * (state.to_mean - move.step)
         new = NewtonState(
             frame=move.frame,
-            best=recommend(manifold, move.frame, to_mean, self.domain),
+            recommended=recommend(manifold, move.frame, to_mean, self.domain),
             scale=delta,
             metric=A,
             path=L(p / state.scale + (1 - forget) * state.path),
@@ -461,12 +617,19 @@ class DuelNewton(DescentMethod):
             answering=noise,
             longest=state.longest,
             to_mean=to_mean,
+            anchor=state.anchor,
             held=move.held,
             exits=duels.exits,
+            tied=state.tied + 1 if n and ties >= 0.4 else max(0.0, state.tied - 0.5),
+            patience=state.patience,
+            claim=state.claim,
+            refuted=state.refuted,
         )
-        ties = float(np.mean(duels.signs == 0)) if n else 1.0
         longest = float(abs(probes.steps).max()) if n else delta * float(abs(A).max())
-        return new._replace(stop=converged(manifold, new, self.x_tol, ties, longest))
+        stop = converged(manifold, new, self.x_tol, ties, longest)
+        if stop == "resolution" and n and new.tied * n < 4:
+            stop = None
+        return new._replace(stop="ties" if stop is None and new.tied >= TIED else stop)
 
 
 def _cosine(a: np.ndarray, b: np.ndarray) -> float:
@@ -489,16 +652,21 @@ def _shrink(d: int) -> float:
     return min(0.8, max(0.7, 0.7 * (d / 40) ** 0.12))
 
 
-def _gain(d: int, noise: Noise) -> float:
-    """Growth of log δ per unit of contradiction.
+def _gain(d: int, rate: float) -> float:
+    """Growth of log δ per unit of contradiction, where δ shrinks at a rate from 0 to 1.
 
-    Where the model is right, log δ drifts down by C log(1/shrink) a block and is spread by gain²/d,
-    the variance of the cosine. A ratio of the two well above 1/2 keeps the tail of δ thin; it
-    matters for d <= 3, and for noisy answers up to d = 10.
+    Where the model is right, log δ drifts down by rate log(1/shrink) a block and is spread by
+    gain²/d, the variance of the cosine. A ratio of the two well above 1/2 keeps the tail of δ thin.
+    It matters for d <= 3, and for noisy answers or patience up to d = 10 and beyond.
     """
-    return min(GAIN, math.sqrt(0.7 * noise.capacity * d))
+    return min(GAIN, math.sqrt(0.7 * rate * d))
 
 
-def _recent(d: int) -> int:
-    """Duels in the window: 7.5d, and 4d in high dimension. Longer ones lag, with noise too."""
-    return int(d * min(7.5, max(4.0, 7.5 * (30 / d) ** 0.7)))
+def _recent(d: int, misfit: float = 0.0) -> int:
+    """Duels in the window: 7.5d, and 4d in high dimension. Longer ones lag, with noise too.
+
+    Where old gradients contradict new ones it is shortened, down to 4d.
+    """
+    most = min(7.5, max(4.0, 7.5 * (30 / d) ** 0.7))
+    trust = min(1.0, max(0.0, (TRUST[1] - misfit) / (TRUST[1] - TRUST[0])))
+    return int(d * min(most, 4 + 3.5 * trust))

@@ -121,7 +121,7 @@ def face_at(manifold: Manifold, frame: Frame, domain: Domain, probes: np.ndarray
     _, spread, normals = np.linalg.svd(lost, full_matrices=False)
     normals = normals[spread > FLAT * spread[0]]
     outwards = lost.mean(axis=0)
-    outwards /= np.linalg.norm(outwards)
+    outwards /= max(1e-9, float(np.linalg.norm(outwards)))  # none, where a set has no interior
 
     # The farther out the probes across the face are sent, the fewer come back to another point,
     # and those last ones along an edge.

@@ -15,7 +15,18 @@ from ...manifolds.base import Manifold
 from ..duels import duels, mirrored_duels
 from ..frame import Frame, reach
 
-__all__ = ["Begin", "First", "begin", "directions", "first_step", "line_search"]
+__all__ = [
+    "POINT",
+    "Begin",
+    "First",
+    "begin",
+    "directions",
+    "first_step",
+    "line_search",
+    "mirrored_or_off",
+]
+
+FEW = 8  # mirrored duels that all tie before the point itself is asked about
 
 POINT = 1e-150  # diameter below which a domain is one point: squares of lengths in it would be 0
 
@@ -71,26 +82,54 @@ def first_step(
         e_1..e_d random orthonormal,   s_i = Q(Exp_x(ν e_i), Exp_x(-ν e_i)),   ν = t/√d
         h = -Σ s_i e_i/√d,   t doubled or halved while duels along h say so
 
-    Starting with steps too small or too large by a factor k costs log2 k duels. Where all d duels
-    tie, the probes were too short to tell: the next first step is tried with four times the length.
+    Starting with steps too small or too large by a factor k costs log2 k duels. A point about which
+    f is even, a maximum or a saddle, is left all the same: see `mirrored_or_off`. Where rounding
+    decides the duels at such a point, h leads nowhere, and a step of the first length leaves it.
+    Where all duels tie, the probes were too short to tell: the next first step is tried with four
+    times the length. The run ends with "ties" once that is the length of the manifold.
     """
     frame, t, d = state.frame, state.length, manifold.dim
     if domain is not None and domain.diameter < POINT:
         return state._replace(stop="resolution")
     Q = directions(rng, d, d)
-    v = t / math.sqrt(d) * Q
-    if domain is None:
-        s = yield from mirrored_duels(manifold, frame, v)
-    else:
-        s = yield from duels(manifold, frame, v, -v, domain)
-    if not s.any():
-        furthest = min(reach(manifold, domain), 1e6 * manifold.typical_dist)
-        return state._replace(length=max(t, min(4 * t, furthest)))
-    h = -(s @ Q) / np.linalg.norm(s)
-    t = yield from line_search(manifold, frame, h, t, domain)
-    step, end = frame.land(manifold, t * h, domain)
+    s, off = yield from mirrored_or_off(manifold, frame, t / math.sqrt(d) * Q, t, domain)
+    if off is None and not s.any():
+        longer = max(t, min(4 * t, reach(manifold, domain), 1e6 * manifold.typical_dist))
+        return state._replace(length=longer, stop="ties" if longer == t else None)
+    if off is None:
+        h = -(s @ Q) / np.linalg.norm(s)
+        found = yield from line_search(manifold, frame, h, t, domain, doubt=True)
+        if found:
+            t, off = found, found * h
+        else:
+            s, off = 0 * s, t / 2 * h
+    step, end = frame.land(manifold, off, domain)
     frame, _ = frame.move(manifold, step, end=end)
     return First(frame, step, t, Q, s)
+
+
+def mirrored_or_off(
+    manifold: Manifold, frame: Frame, v: np.ndarray, t: float, domain: Domain | None = None
+) -> Generator[tuple[Array, Array], Any, tuple[np.ndarray, np.ndarray | None]]:
+    """Answers of mirrored duels along ``v``, or a step of length t off a point they cannot judge.
+
+    Where f is even about x, mirrored duels tie for ever, whatever x is. So if the first few tie,
+    x itself is compared with points at distance t along them. The step is one that wins, or any if
+    none does: beside a saddle, mirrored duels see. There is no step where these duels tie, too.
+    """
+
+    def ask(v: np.ndarray) -> Generator[tuple[Array, Array], Any, np.ndarray]:
+        if domain is None:
+            return (yield from mirrored_duels(manifold, frame, v))
+        return (yield from duels(manifold, frame, v, -v, domain))
+
+    s = yield from ask(v[:FEW])
+    if s.any():
+        rest = (yield from ask(v[FEW:])) if len(v) > FEW else s[:0]
+        return np.concatenate([s, rest]), None
+    away = t / np.linalg.norm(v[:FEW], axis=1)[:, None] * v[:FEW]
+    won = yield from duels(manifold, frame, away, 0 * away, domain)
+    return np.zeros(len(v)), away[int(np.argmin(won))] if won.any() else None
 
 
 def line_search(
@@ -102,12 +141,14 @@ def line_search(
     refine: bool = False,
     base: np.ndarray | float = 0.0,
     most: int = 60,
+    doubt: bool = False,
 ) -> Generator[tuple[Array, Array], Any, float]:
     """Length t of the step along the unit vector ``h``, up to a factor 2, or √2 if refined.
 
     Duels between Exp_x(2th) and Exp_x(th) tell whether to double or to halve, and then when to end.
     With a domain it is their projections that are compared; the line may then start at a ``base``
-    outside. At most ``most`` of them follow the first.
+    outside. At most ``most`` of them follow the first. ``doubt``: after three halvings three
+    mirrored duels ask whether ``h`` leads downhill at all, and the length is 0 if it does not.
     """
 
     def better(new: float) -> Generator[tuple[Array, Array], Any, bool]:
@@ -119,7 +160,11 @@ def line_search(
     factor = 0.5
     if 2 * t <= furthest and (yield from better(2 * t)):
         factor, t = 2.0, 2 * t
-    for _ in range(most):
+    for k in range(most):
+        if doubt and factor < 1 and k == 3:
+            ends = t * np.array([[1.0], [0.5], [0.25]]) * h
+            if (yield from duels(manifold, frame, ends, -ends, domain)).max() >= 0:
+                return 0.0
         if factor * t > furthest or not (yield from better(factor * t)):
             break
         t *= factor

@@ -57,7 +57,7 @@ def fit(
     E, Z, about, s, blur = duels
     d = E.shape[1]
     if not len(s):
-        return np.zeros(d), Stretch(np.ones(0), np.zeros((d, 0)))
+        return np.zeros(d), Stretch.identity(d)
     slope = 1.7 / blur
     energy = np.vecdot(E, E) / d
     # Slopes are rows of E (G + Q) X', where G is g and S, and X is 1 and the centre's coordinates.

@@ -39,6 +39,11 @@ class Stretch(NamedTuple):
     w: np.ndarray
     U: np.ndarray
 
+    @classmethod
+    def identity(cls, d: int) -> Stretch:
+        """The identity."""
+        return cls(np.ones(0), np.zeros((d, 0)))
+
     def __call__(self, x: np.ndarray) -> np.ndarray:
         """The matrix times the rows of x, shape (..., d)."""
         y = ((x @ self.U) * (self.w - 1)) @ self.U.T
@@ -77,6 +82,12 @@ class Window(NamedTuple):
     about: np.ndarray
     answers: np.ndarray
     blurs: np.ndarray
+
+    @classmethod
+    def empty(cls, d: int) -> Window:
+        """Of no duels."""
+        nothing = np.zeros(0)
+        return cls(np.zeros((0, d)), np.zeros((0, d)), nothing.astype(int), nothing, nothing)
 
     def append(self, new: Window) -> Window:
         """Add duels."""

@@ -1,0 +1,92 @@
+"""What a descent doubts: growth of its probes, and its ends."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import geoduel as gd
+from geoduel.methods.descent.doubt import Anchor, Claim, beats, look_around
+from geoduel.methods.frame import Frame
+
+
+def played(questions, f):
+    """What a generator returns when f answers, and how many duels it asked."""
+    answers, asked = None, 0
+    while True:
+        try:
+            x, y = questions.send(answers)
+        except StopIteration as end:
+            return end.value, asked
+        answers = np.sign(np.apply_along_axis(f, -1, x) - np.apply_along_axis(f, -1, y))
+        asked += answers.size
+
+
+def test_an_anchor_follows_probes_that_shrink_and_doubts_those_that_grow():
+    here, there = np.zeros(2), np.ones(2)
+    anchor = Anchor(here, 1.0)
+    assert anchor.follow(there, 0.9) is anchor
+    assert anchor.follow(there, 0.5) == (there, 0.5)
+    assert not anchor.doubts(2.0, 10**6, 1.2)
+    assert anchor.doubts(2.01, 10**6, 1.2)
+    # In few dimensions κ is often near one by chance.
+    assert not anchor.doubts(2.01, 2, 1.2)
+
+
+@pytest.mark.parametrize(("flip_rate", "duels"), [(0.0, 1), (0.2, 7)])
+def test_a_majority_decides_where_answers_are_wrong(flip_rate, duels):
+    near, far = np.zeros(2), np.ones(2)
+    assert played(beats(near, far, flip_rate), np.sum) == (duels, duels)
+    assert played(beats(far, near, flip_rate), np.sum) == (-duels, duels)
+    assert played(beats(near, near, flip_rate), np.sum) == (0, duels)
+
+
+@pytest.mark.parametrize("goal", [1e-3, 0.1, 5.0])
+def test_looking_around_finds_what_is_better_at_any_distance(goal):
+    """A dent of radius 0.9 r at distance r; 40 directions would miss it in R² once in 10⁶."""
+    frame, rng = Frame(np.zeros(2), np.eye(2)), np.random.default_rng(0)
+    centre = np.array([goal, 0.0])
+
+    def f(x):
+        return -float(np.linalg.norm(x - centre) < 0.9 * goal)
+
+    found = [
+        played(look_around(gd.Euclidean(2), frame, 1e-4, 10.0, rng, None, 0.0), f)[0]
+        for _ in range(20)
+    ]
+    better = [c for c in found if c is not None]
+    assert better
+    assert all(f(c) < 0 for c in better)
+
+
+def test_looking_around_from_the_best_point_finds_nothing():
+    frame, rng = Frame(np.zeros(3), np.eye(3)), np.random.default_rng(0)
+    found, asked = played(
+        look_around(gd.Euclidean(3), frame, 1e-4, 10.0, rng, None, 0.0), lambda x: float(x @ x)
+    )
+    assert found is None
+    assert asked == 3 * 6  # three directions at the six distances 1e-4 to 10
+
+
+def test_wrong_answers_alone_find_nothing_better():
+    """A winner is asked again: of twenty looks around the best point few leave it."""
+    frame, rng, coins = Frame(np.zeros(3), np.eye(3)), np.random.default_rng(0), []
+
+    def f(x):
+        coins.append(rng.random() < 0.2)
+        return float(x @ x) * (-1 if coins[-1] else 1)
+
+    found = [
+        played(look_around(gd.Euclidean(3), frame, 1e-2, 10.0, rng, None, 0.2), f)[0]
+        for _ in range(20)
+    ]
+    assert sum(c is not None for c in found) <= 5
+
+
+def test_a_claim_is_contested_when_probes_have_changed_and_only_by_points_that_are_away():
+    claim = Claim.of(np.zeros(1), 1.0, 1e-9)
+    assert not claim.due(1.0)
+    assert claim.due(0.3)
+    assert claim.due(3.1)
+    assert not claim.asked(0.3).due(0.3)
+    assert 0 < claim.least < 0.01
