@@ -14,19 +14,25 @@ import argparse
 import re
 import sys
 from collections.abc import Callable, Iterable
+from functools import cache, partial
 from operator import itemgetter
 from pathlib import Path
 from statistics import median
 from typing import Any
 
 from _people import FAR, GRID, HABITUAL, UNSEEN, Cell
+from _results import FOLDER as RESULTS
 from _results import read
+
+from geoduel.bench import areas, load, share
+from geoduel.bench.measures import split, usable
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 MARKED = re.compile(r"(<!-- table: ([\w-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
 PEERS = ("pymanopt", "geomstats", "geoopt")
 OPERATIONS = ("exp", "log", "dist", "transport", "unit_tangent")
 SIZES = (1, 100, 10_000)
+OWN_METHODS = ("auto", "duel-newton", "duel-csa", "block")
 
 
 def markdown(heads: Iterable[str], rows: Iterable[Iterable[str]]) -> list[str]:
@@ -383,6 +389,96 @@ def studies() -> list[str]:
     return markdown(("what", "result"), cells) + about(rows.values())
 
 
+# -- geoduel bench ---------------------------------------------------------------------------------
+
+BENCH_SUITES = {"manifolds": "on manifolds", "bbob": "bbob", "noise": "noise", "paper": "the paper"}
+
+
+@cache
+def bench_runs() -> list[dict[str, Any]]:
+    return load(RESULTS / "bench.jsonl.gz")
+
+
+def bench_about(rows: list[dict[str, Any]]) -> list[str]:
+    versions = ", ".join(sorted({row["geoduel"] for row in rows}))
+    seeds = max(len({r["seed"] for r in each}) for each in split(rows, "suite").values())
+    budgets = " and ".join(str(b) for b in sorted({row["budget"] for row in rows}))
+    return [
+        "",
+        f"{len(rows)} runs, geoduel {versions}; up to {seeds} seeds a problem, {budgets} d duels.",
+    ]
+
+
+def bench_areas(suite: str, ending: str = "") -> list[str]:
+    """Areas by group, a row a method, the best first."""
+    rows = [r for r in bench_runs() if r["suite"] == suite and r["group"].endswith(ending)]
+    if not rows:
+        return ["Not measured yet."]
+    found = areas(rows)
+    total = found.pop("all")
+    order = sorted(total, key=lambda m: -total[m])
+    best = {group: max(row.values()) for group, row in (*found.items(), ("all", total))}
+
+    def cell(group: str, value: float) -> str:
+        text = f"{value:.3f}"
+        return f"**{text}**" if text == f"{best[group]:.3f}" else text
+
+    cells = [
+        [f"`{m}`", *(cell(g, found[g][m]) for g in found), cell("all", total[m])] for m in order
+    ]
+    heads = [group.removesuffix(ending) for group in found]
+    return markdown(("method", *heads, "mean"), cells) + bench_about(rows)
+
+
+def bench_when() -> list[str]:
+    """For each situation the methods whose area is within a twentieth of the best one's."""
+    cells, used = [], []
+    for suite, where in BENCH_SUITES.items():
+        rows = [r for r in bench_runs() if r["suite"] == suite]
+        used += rows
+        for group, row in areas(rows).items():
+            if group == "all":
+                continue
+            order = sorted(row, key=lambda m: -row[m])
+            near = [f"`{m}`" for m in order if row[m] >= 0.95 * row[order[0]]]
+            others = [m for m in order if m not in OWN_METHODS]
+            cells.append(
+                [
+                    f"{where}: {group}",
+                    ", ".join(near),
+                    f"{row[order[0]]:.3f}",
+                    f"{row['auto']:.3f}" if "auto" in row else "–",
+                    f"`{others[0]}` {row[others[0]]:.3f}",
+                ]
+            )
+    heads = ("where", "within 5 % of the best", "best", "default", "best of others")
+    if not cells:
+        return ["Not measured yet."]
+    return markdown(heads, cells) + bench_about(used)
+
+
+def bench_costs() -> list[str]:
+    """Share solved, evaluations and time a duel, ends: by method, over all suites."""
+    cells = []
+    if not bench_runs():
+        return ["Not measured yet."]
+    for m, rows in split(usable(bench_runs()), "method").items():
+        asked = [r for r in rows if r["duels"]]
+        failed = sum(r["stop"].startswith("failed") for r in rows)
+        cells.append(
+            [
+                f"`{m}`",
+                str(len(rows)),
+                f"{share(rows):.2f}",
+                f"{sum(r['evaluations'] for r in asked) / sum(r['duels'] for r in asked):.2f}",
+                str(failed or "–"),
+            ]
+        )
+    cells.sort(key=lambda row: -float(row[2]))
+    heads = ("method", "runs", "share of pairs solved", "evaluations a duel", "failed runs")
+    return markdown(heads, cells) + bench_about(bench_runs())
+
+
 def mutants() -> list[str]:
     rows = read("mutants")
     if not rows:
@@ -411,6 +507,13 @@ TABLES: dict[str, Callable[[], list[str]]] = {
     "rivals": rivals,
     "attack": attack,
     "studies": studies,
+    "bench-when": bench_when,
+    "bench-manifolds": partial(bench_areas, "manifolds"),
+    "bench-bbob-2": partial(bench_areas, "bbob", ", d = 2"),
+    "bench-bbob-5": partial(bench_areas, "bbob", ", d = 5"),
+    "bench-noise": partial(bench_areas, "noise"),
+    "bench-paper": partial(bench_areas, "paper"),
+    "bench-costs": bench_costs,
     "mutants": mutants,
 }
 

@@ -4,12 +4,15 @@
     python benchmarks/raters.py page                     # first and next question, in Chromium
     python benchmarks/raters.py crowd --full             # answers by HTTP, on SQLite
     python benchmarks/raters.py crowd --raters 200 --url postgresql+psycopg://...
+    python benchmarks/raters.py readers --raters 45      # one answers while others only look
 
 `page` starts `geoduel level` on a 12-megapixel photo and answers in a browser. `crowd` serves one
 study in a process and lets raters answer from another: each keeps a connection and answers at
 random times, together `--rate` answers a second. The study's method asks 4,096 directions at once,
 so that nobody waits for another's answer and the page and the storage are what is measured.
 Afterwards the log is compared with what raters were told: nothing may be lost or counted twice.
+`readers` lets people load the best point, which takes 0.1 s to draw, as fast as they can while one
+person answers; then a thousand connections stay open in silence while somebody asks.
 """
 
 from __future__ import annotations
@@ -157,18 +160,6 @@ async def load(port: int, raters: int, rate: float, seconds: float) -> dict[str,
     pause = raters / rate  # between the answers of one rater, on average
     ends = time.monotonic() + pause + seconds  # the first pause is for first questions
 
-    async def post(connection: Any, action: str, body: dict[str, Any]) -> tuple[int, Any]:
-        reader, writer = connection
-        data = json.dumps(body).encode()
-        head = (
-            f"POST /api/studies/{NAME}/{action} HTTP/1.1\r\nHost: 127.0.0.1\r\n"
-            f"Content-Type: application/json\r\nContent-Length: {len(data)}\r\n\r\n"
-        )
-        writer.write(head.encode() + data)
-        lines = (await reader.readuntil(b"\r\n\r\n")).decode().lower().split("\r\n")
-        length = next(line for line in lines if line.startswith("content-length")).split(":")[1]
-        return int(lines[0].split()[1]), json.loads(await reader.readexactly(int(length)))
-
     async def one(number: int) -> None:
         nonlocal waits, errors
         rng, rater = random.Random(number), f"rater {number}"
@@ -201,6 +192,76 @@ async def load(port: int, raters: int, rate: float, seconds: float) -> dict[str,
     return {"counted": counted, "milliseconds": times, "waits": waits, "errors": errors}
 
 
+# -- one among those who only look -----------------------------------------------------------------
+
+
+def readers(count: int, answers: int = 8) -> None:
+    """Time from an answer to the next question, alone, among readers, and among the silent."""
+    server = subprocess.Popen([sys.executable, __file__, "slow"], stdout=subprocess.PIPE, text=True)
+    assert server.stdout is not None
+    port = int(server.stdout.readline().split(":")[-1].split("/")[0])
+    try:
+        asyncio.run(_among_readers(port, count, answers))
+    finally:
+        stop(server)
+
+
+def slow() -> None:
+    """Serve a study whose points take 0.1 s to draw."""
+
+    def render(point: np.ndarray) -> str:
+        time.sleep(0.1)
+        return f"<p>{point}</p>"
+
+    study = gd.create_study(gd.Sphere(3), rng=0, study_name=NAME)
+    gd.serve(study, render, solo=False, port=None, token=False)
+
+
+async def _among_readers(port: int, count: int, answers: int) -> None:
+    async def answer() -> str:
+        connection = await asyncio.open_connection("127.0.0.1", port)
+        times, action, body = [], "ask", {"rater": "Eve"}
+        for _ in range(answers):
+            began = time.perf_counter()
+            status, reply = await post(connection, action, body)
+            times.append(1000 * (time.perf_counter() - began))
+            assert status == 200
+            action, body = "tell", {"rater": "Eve", "id": reply["id"], "answer": "left"}
+        connection[1].close()
+        return percentiles(times)
+
+    async def look() -> None:
+        connection = await asyncio.open_connection("127.0.0.1", port)
+        while True:
+            if (await post(connection, "best", None))[0] != 200:
+                await asyncio.sleep(0.5)  # too many at once: come again
+
+    print(f"alone: {await answer()} ms")
+    tasks = [asyncio.create_task(look()) for _ in range(count)]
+    await asyncio.sleep(1)
+    print(f"beside {count} readers: {await answer()} ms")
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+    silent = [await asyncio.open_connection("127.0.0.1", port) for _ in range(1050)]
+    print(f"beside {len(silent)} silent connections: {await answer()} ms")
+
+
+async def post(connection: Any, action: str, body: dict[str, Any] | None) -> tuple[int, Any]:
+    """Send a body, or ask for something without one; return the status and the reply."""
+    reader, writer = connection
+    data = b"" if body is None else json.dumps(body).encode()
+    head = (
+        f"{'GET' if body is None else 'POST'} /api/studies/{NAME}/{action} HTTP/1.1\r\n"
+        "Host: 127.0.0.1\r\nContent-Type: application/json\r\n"
+        f"Content-Length: {len(data)}\r\n\r\n"
+    )
+    writer.write(head.encode() + data)
+    lines = (await reader.readuntil(b"\r\n\r\n")).decode().lower().split("\r\n")
+    length = next(line for line in lines if line.startswith("content-length")).split(":")[1]
+    return int(lines[0].split()[1]), json.loads(await reader.readexactly(int(length)))
+
+
 def far(text: str, target: list[float]) -> float:
     """Squared distance of a point, as the page writes it, from a rater's own ideal."""
     return sum((float(a) - b) ** 2 for a, b in zip(text.split(), target, strict=True))
@@ -225,7 +286,10 @@ def stop(process: subprocess.Popen[str]) -> None:
 def main() -> int:
     parser = results_parser(__doc__)
     parser.add_argument(
-        "what", nargs="?", default="crowd", choices=("page", "crowd", "serve", "load")
+        "what",
+        nargs="?",
+        default="crowd",
+        choices=("page", "crowd", "readers", "serve", "load", "slow"),
     )
     parser.add_argument("--url", help="database of the crowd's study; by default SQLite")
     parser.add_argument("--raters", type=int, help="by default 5, in full 50")
@@ -238,6 +302,8 @@ def main() -> int:
     given.seconds = given.seconds or (60.0 if given.full else 5.0)
     if given.what == "serve":
         serve(given.url)
+    elif given.what == "slow":
+        slow()
     elif given.what == "load":
         told = load(given.port, given.raters, given.rate, given.seconds)
         print(json.dumps(asyncio.run(told)))
@@ -245,6 +311,8 @@ def main() -> int:
         print(_timing.describe_machine())
         if given.what == "page":
             page(given.answers)
+        elif given.what == "readers":
+            readers(given.raters)
         elif not crowd(given.raters, given.rate, given.seconds, given.url):
             return 1
     return 0

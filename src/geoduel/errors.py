@@ -30,6 +30,7 @@ __all__ = [
     "NothingToAskError",
     "OlderStudyWarning",
     "OracleError",
+    "OutOfRangeError",
     "PictureError",
     "RadiusWarning",
     "ReplayError",
@@ -74,6 +75,10 @@ class ArgumentError(GeoduelError, ValueError):
 
 class NotOnManifoldError(ArgumentError):
     """An array is not a point of the manifold, beyond what rounding explains."""
+
+
+class OutOfRangeError(ArgumentError):
+    """A geodesic ends beyond the numbers that the dtype holds."""
 
 
 class NotTangentError(ArgumentError):
@@ -169,7 +174,7 @@ class StudyFinishedError(GeoduelError, RuntimeError):
 
 
 class ReplayError(GeoduelError, RuntimeError):
-    """A log cannot be replayed: another version of the method made it, or it was altered."""
+    """A log cannot be replayed: it, or the settings, were altered, or the method asks otherwise."""
 
 
 class MalformedExportError(ArgumentError, ReplayError):
@@ -189,7 +194,7 @@ class DivergenceWarning(GeoduelWarning):
 
 
 class OlderStudyWarning(GeoduelWarning):
-    """A study was made by an earlier version of its method, and is read by the present one."""
+    """A study was made by another version of its method: it is as it was, and asks nothing."""
 
 
 class RadiusWarning(GeoduelWarning):

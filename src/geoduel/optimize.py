@@ -25,6 +25,7 @@ from .errors import (
     DivergenceWarning,
     NotOnManifoldError,
     OracleError,
+    OutOfRangeError,
     TiesWarning,
 )
 from .manifolds.base import Manifold
@@ -259,8 +260,8 @@ class _Run:
         except KeyboardInterrupt:
             self.stop_reason = "interrupted"
         except BaseException as error:  # whatever it is, what was found is not lost with it
-            lost = isinstance(error, NotOnManifoldError) and not self.told
-            if isinstance(error, Exception) and (lost or not self.sound(x, y, self.state.point)):
+            left = isinstance(error, NotOnManifoldError | OutOfRangeError) and not self.told
+            if isinstance(error, Exception) and (left or not self.sound(x, y, self.state.point)):
                 self.stop_reason = "diverges"  # what failed there is not to blame
                 self.state = self.sound_state
                 return
@@ -345,7 +346,7 @@ class _Run:
             self.ties += 1
             self.ties_in_a_row += 1
             return self.on_tie
-        batch = math.prod(x.shape[: x.ndim - self.axes]) // self.problems
+        batch = math.prod(x.shape[: x.ndim - self.x0.ndim])  # of duels a problem
         if self.duels + batch > self.most_duels:
             raise BudgetExhaustedError
         answer = self.rounds_of(x, y)
@@ -359,8 +360,9 @@ class _Run:
 
     def rounds_of(self, x: Array, y: Array) -> Any:
         """Ask a batch, ``parallel`` pairs at once."""
-        most = self.parallel or len(x)
-        parts = [(x[i : i + most], y[i : i + most]) for i in range(0, len(x), most)]
+        count = len(x) or 1  # a stack without problems is asked as well
+        most = self.parallel or count
+        parts = [(x[i : i + most], y[i : i + most]) for i in range(0, count, most)]
         each = [self.answer(*pairs, self.axes, self.executor) for pairs in parts]
         self.rounds += len(each)
         return each[0] if len(each) == 1 else namespace(each[0]).concat(each)

@@ -33,7 +33,12 @@ def test_every_solver_names_its_package():
     assert set(NEEDS) == set(OTHERS)
 
 
-@pytest.mark.parametrize("name", OTHERS)
+SLOW = ("pymanopt-nelder-mead", "optuna-preferential", "botorch-eubo")  # 10 ms to 1 s a duel
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(n, marks=pytest.mark.slow) if n in SLOW else n for n in OTHERS]
+)
 def test_it_comes_closer_by_duels_alone(name):
     pytest.importorskip(NEEDS[name])
     few = name in ("optuna-preferential", "botorch-eubo")

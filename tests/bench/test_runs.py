@@ -1,5 +1,6 @@
 """Runs: repeatable, kept as they finish, resumed after a kill, extended; one's own methods."""
 
+import gzip
 import json
 from concurrent.futures import ThreadPoolExecutor
 
@@ -84,6 +85,14 @@ def test_a_line_that_was_cut_off_is_run_again(toys, tmp_path):
     assert all(any(same(a, b) for b in whole) for a in again)
     assert len(load(path)) == len(whole)
     assert path.read_bytes().count(b"\n") == len(whole) + 1  # the stump is left, on its own line
+
+
+def test_packed_files_are_read(toys, tmp_path):
+    found = list(run(plan(toys, seeds=1)))
+    packed = gzip.compress("".join(json.dumps(r) + "\n" for r in found).encode())
+    (tmp_path / "runs.jsonl.gz").write_bytes(packed)
+    assert load(tmp_path / "runs.jsonl.gz") == found
+    assert load(tmp_path / "nowhere.jsonl") == []
 
 
 def test_any_executor_will_do(toys):

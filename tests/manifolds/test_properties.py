@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import geoduel as gd
 from geoduel._numerics.arrays import expand
+from geoduel.errors import ArgumentError, GeoduelError
 
 RNG = np.random.default_rng
 
@@ -175,3 +180,309 @@ def test_tangent_vectors_of_all_sources_keep_to_the_sphere(m, length):
             x, v = y, length / expand(m.norm(y, w), 1) * w
         assert np.max(m.point_defect(x)[1]) < 8 * np.finfo(float).eps
         assert np.max(m.tangent_defect(x, v)[1]) < 1e-13 / min(length, 1)
+
+
+# -- empty stacks ------------------------------------------------------------------------------
+
+
+def operations(m, x, y, v, w, a, c, t, rng):
+    """Every operation, as calls without arguments, by name."""
+    return {
+        "inner": lambda: m.inner(x, v, w),
+        "norm": lambda: m.norm(x, v),
+        "dist": lambda: m.dist(x, y),
+        "extent": lambda: m.extent(x, v),
+        "point_defect": lambda: m.point_defect(x)[1],
+        "tangent_defect": lambda: m.tangent_defect(x, v)[1],
+        "to_coords": lambda: m.to_coords(x, v),
+        "exp": lambda: m.exp(x, v),
+        "exp_pair": lambda: m.exp_pair(x, v)[1],
+        "geodesic": lambda: m.geodesic(x, v)(t),
+        "log": lambda: m.log(x, y),
+        "transport": lambda: m.transport(x, y, w),
+        "transport_along": lambda: m.transport_along(x, v, w),
+        "from_coords": lambda: m.from_coords(x, c),
+        "unit_tangent": lambda: m.unit_tangent(rng, x),
+        "random_geodesic": lambda: m.random_geodesic(rng, x)(0.1),
+        "to_tangent": lambda: m.to_tangent(x, a),
+        "riemannian_gradient": lambda: m.riemannian_gradient(x, a),
+        "to_manifold": lambda: m.to_manifold(y),
+    }
+
+
+NUMBERS = ("inner", "norm", "dist", "extent", "point_defect", "tangent_defect")
+
+
+@EVERY
+@pytest.mark.parametrize("library", ["numpy", "torch"])
+def test_empty_stacks_give_empty_stacks(m, library):
+    convert = pytest.importorskip(library).asarray
+    for batch in ((0,), (0, 3), (3, 0)):
+        points = [convert(np.zeros((*batch, *m.point_shape))) for _ in range(5)]
+        rest = convert(np.zeros((*batch, m.dim))), convert(np.zeros(batch))
+        for name, call in operations(m, *points, *rest, RNG(0)).items():
+            kind = () if name in NUMBERS else (m.dim,) if name == "to_coords" else m.point_shape
+            assert tuple(call().shape) == (*batch, *kind), name
+        m.check_point(points[0])
+        m.check_tangent(*points[:2])
+        assert m.random_point(RNG(0), batch).shape == points[0].shape
+    one = convert(m.random_point(RNG(0)))
+    none = points[0][:, :0] if batch == (3, 0) else points[0]
+    assert tuple(m.exp(one, none).shape) == (3, 0, *m.point_shape)
+
+
+@EVERY
+def test_minimising_in_no_problem_at_once_ends(m):
+    axes = tuple(range(-len(m.point_shape), 0))
+    oracle = gd.from_objective(lambda x: np.sum(x, axis=axes), vectorized=True)
+    for batch in ((0,), (2, 0)):
+        x0 = np.zeros((*batch, *m.point_shape))
+        assert gd.minimize(oracle, m, x0, method="rdngd", budget=20, rng=0).x.shape == x0.shape
+
+
+# -- angles ------------------------------------------------------------------------------------
+
+
+@FLOATS
+def test_angles_of_any_size_keep_their_digits(dtype):
+    """atan2(sin a, cos a) of the numbers as they are, by mpmath."""
+    angles = {
+        6.3: 0.016814692820413345439,
+        9.42: 3.136814692820413452,
+        1e10: -0.50923107216573478283,
+        1e15: 2.1096981170701125979,
+        1e22: -1.0201773925590869733,
+    }
+    for angle, expected in angles.items():
+        if float(dtype(angle)) != angle:
+            continue
+        for sign in (1, -1):
+            found = gd.Torus(1).to_manifold(np.array([sign * angle], dtype))
+            np.testing.assert_allclose(found, sign * expected, rtol=2 * np.finfo(dtype).eps)
+    torus = gd.Torus(2)
+    for angle in (np.pi, -np.pi, np.nextafter(np.pi, 4), 3 * np.pi, -3 * np.pi, 1e300):
+        wrapped = torus.to_manifold(np.array([angle, 0.0], dtype if angle < 1e30 else float))
+        assert np.all(abs(wrapped) <= np.array(np.pi, wrapped.dtype))
+        assert not np.any(wrapped == -np.array(np.pi, wrapped.dtype))
+        np.testing.assert_array_equal(torus.to_manifold(wrapped), wrapped)
+
+
+# -- lengths of any size, and what is not a number -----------------------------------------------
+
+COMPACT = [m for m in GEOMETRIES if m.bounded]
+
+
+@pytest.mark.filterwarnings("ignore:overflow:RuntimeWarning")
+@pytest.mark.parametrize("library", ["numpy", "torch"])
+@FLOATS
+@pytest.mark.parametrize("m", COMPACT, ids=str)
+def test_geodesics_of_any_length_end_on_the_manifold(m, dtype, library):
+    """However often they turn; in a stack with ones of length zero and of a usual length."""
+    convert, unit = pytest.importorskip(library).asarray, np.finfo(dtype).eps
+    x = m.random_point(RNG(0), (3,)).astype(dtype)
+    for length in (100.0, 1e16, 1e30 if dtype == np.float32 else 1e155, float("1e300")):
+        if length > float(np.finfo(dtype).max):
+            continue
+        v = dtype(length) * m.unit_tangent(RNG(1), x)
+        v[1], v[2] = 0, v[2] / dtype(length)
+        for place in (slice(None), 0):
+            ends = [m.exp(convert(x[place]), convert(v[place]))]
+            ends += m.exp_pair(convert(x[place]), convert(v[place]))
+            for y in ends:
+                assert np.all(np.isfinite(np.asarray(y)))
+                assert np.max(np.asarray(m.point_defect(y)[1])) < 20 * unit
+        np.testing.assert_array_equal(m.exp(x, v)[1], x[1])
+        tol = 1e-4 if dtype == np.float32 else 1e-12
+        np.testing.assert_allclose(m.exp(x, v)[2], m.exp(x[2], v[2]), atol=tol)
+
+
+def test_long_ways_round_the_circle_keep_what_digits_there_are():
+    """The cosine of a large number is known to the last digit; a single axis has it exactly."""
+    sphere, x = gd.Sphere(3), np.array([1.0, 0.0, 0.0])
+    for length in (1e3, 1e16, 1e155, 1e300):
+        expected = [np.cos(length), np.sin(length), 0.0]
+        v = np.array([0.0, length, 0.0])
+        np.testing.assert_allclose(sphere.exp(x, v), expected, atol=4e-16)
+        np.testing.assert_allclose(sphere._far_geodesic(x, v)(1.0), expected, atol=4e-16)
+        turned = sphere.transport_along(x, v, v / length)
+        if length == 1e300:
+            np.testing.assert_allclose(turned, [-expected[1], expected[0], 0], atol=4e-16)
+
+
+@pytest.mark.parametrize("m", [gd.Grassmann(4, 2), gd.Stiefel(3, 2)], ids=str)
+def test_transport_along_hopeless_ways_is_refused(m):
+    x = m.random_point(RNG(0))
+    with pytest.raises(ArgumentError, match=r"^v is too long for transport_along"):
+        m.transport_along(x, 1e16 * m.unit_tangent(RNG(1), x), x)
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("m", [m for m in GEOMETRIES if m != gd.Stiefel(2, 2)], ids=str)
+def test_what_is_not_finite_spoils_itself_alone(m):
+    """An error of the package or NaN for one point; in a stack nothing but its own entry."""
+    rng = RNG(0)
+    x, y = m.random_point(rng, (2, 2))
+    v, w = m.unit_tangent(rng, x), m.unit_tangent(rng, x)
+    a, c, t = rng.standard_normal(x.shape), rng.standard_normal((2, m.dim)), np.full(2, 0.5)
+    wanted = operations(m, x, y, v, w, a, c, t, RNG(1))
+    for bad in (np.nan, np.inf):
+        for place in range(3):
+            arrays = [x, y, v, w, a]
+            arrays[place] = arrays[place].copy()
+            arrays[place][0].flat[0] = bad
+            for name, call in operations(m, *arrays, c, t, RNG(1)).items():
+                with suppress(GeoduelError):
+                    value = call()
+                    if name not in ("unit_tangent", "random_geodesic"):
+                        np.testing.assert_allclose(
+                            value[1], wanted[name]()[1], rtol=1e-9, atol=1e-9, err_msg=name
+                        )
+            single = operations(m, *(b[0] for b in arrays), c[0], 0.5, RNG(1))
+            for call in single.values():
+                with suppress(GeoduelError):
+                    call()
+        with pytest.raises(ArgumentError, match="start is not finite"):
+            m.check_point(np.full_like(x, bad), "start")
+
+
+# -- torch.func.vmap -----------------------------------------------------------------------------
+
+FLAT = {"inner", "norm", "to_coords", "from_coords", "to_tangent", "riemannian_gradient"}
+
+
+def hidden_batches(m):
+    """Operations that docs/manifolds.md promises under `torch.func.vmap`; None for all."""
+    if isinstance(m, gd.SPD):
+        return FLAT if m.metric == "affine-invariant" else {"to_tangent"}
+    if isinstance(m, gd.Product):
+        return set.intersection(*(hidden_batches(f) or FLAT for f in m.factors))
+    flat = isinstance(m, gd.Grassmann) or (isinstance(m, gd.Stiefel) and m.p > 1)
+    return FLAT | {"to_manifold"} if flat or m == gd.Rotations(4) else None
+
+
+@EVERY
+def test_batches_that_torch_hides_work_where_the_docs_say_so(m):
+    torch, rng = pytest.importorskip("torch"), RNG(0)
+    x = m.random_point(rng, (3,))
+    v = 0.3 * m.unit_tangent(rng, x)
+    given = [x, m.exp(x, v), v, m.unit_tangent(rng, x), rng.standard_normal(x.shape)]
+    given += [rng.standard_normal((3, m.dim)), np.array([0.1, 0.2, 0.3])]
+    wanted = operations(m, *given, rng)
+    names = hidden_batches(m) or set(wanted) - {
+        "unit_tangent",
+        "random_geodesic",
+        "point_defect",
+        "tangent_defect",
+    }
+    for name in names:
+
+        def one(*arrays, name=name):
+            return operations(m, *arrays, rng)[name]()
+
+        found = torch.func.vmap(one)(*map(torch.asarray, given))
+        np.testing.assert_allclose(found.numpy(), wanted[name](), atol=1e-12, err_msg=name)
+
+
+# -- whatever comes in ---------------------------------------------------------------------------
+
+LAYOUTS = ("plain", "read-only", "strided", "reversed", "fortran")
+
+
+def laid_out(a, layout):
+    """The same numbers in another place of memory."""
+    if layout == "strided":
+        a = np.repeat(a, 2, axis=-1)[..., ::2]
+    elif layout == "reversed":
+        a = np.ascontiguousarray(a[..., ::-1])[..., ::-1]
+    elif layout == "fortran":
+        a = np.asfortranarray(a)
+    elif layout == "read-only":
+        a = a.copy()
+        a.flags.writeable = False
+    return a
+
+
+@st.composite
+def inputs(draw):
+    """A manifold, arrays for its operations, and how small or large their lengths are."""
+    m = draw(st.sampled_from(GEOMETRIES))
+    if draw(st.integers(0, 4)) == 0:
+        other = draw(st.sampled_from(GEOMETRIES))
+        m = gd.Product(m, other, weights=(1.0, draw(st.sampled_from([0.5, 3.0]))))
+    dtype = draw(st.sampled_from([np.float64, np.float32]))
+    batch = draw(st.sampled_from([(), (1,), (3,), (2, 1), (0,), (2, 0)]))
+    most = 150 if dtype == np.float64 else 18
+    power = draw(st.one_of(st.integers(-most, most), st.integers(-3, 1)))
+    rng = RNG(draw(st.integers(0, 2**32 - 1)))
+    layout = draw(st.sampled_from(LAYOUTS))
+    x = m.random_point(rng, batch).astype(dtype)
+    v = (10.0**power * m.unit_tangent(rng, x)).astype(dtype)
+    return m, laid_out(x, layout), laid_out(v, layout), power, rng
+
+
+def sound(m, x, v):
+    """exp and log for one input: points on the manifold, or an error of the package."""
+    unit = np.finfo(x.dtype).eps
+    before = x.copy(), v.copy()
+    try:
+        y = m.exp(x, v)
+    except GeoduelError:
+        return
+    finally:
+        np.testing.assert_array_equal(x, before[0])
+        np.testing.assert_array_equal(v, before[1])
+    assert y.dtype == x.dtype
+    assert y.shape == x.shape
+    if not np.all(
+        np.isfinite(y)
+    ):  # beyond the end of a manifold that is not complete, or of floats
+        assert not m.bounded
+        return
+    assert np.max(m.point_defect(y)[1], initial=0.0) < 100 * unit
+    np.testing.assert_array_equal(m.exp(x, 0 * v), x)
+    with suppress(GeoduelError):  # an SPD matrix may be as good as singular
+        for at in (x, y):
+            assert np.all(np.asarray(m.dist(at, at)) == 0)
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@settings(max_examples=250)
+@given(inputs())
+def test_whatever_comes_in_the_end_is_on_the_manifold(data):
+    m, x, v, *_ = data
+    sound(m, x, v)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@settings(max_examples=20_000)
+@given(inputs())
+def test_whatever_comes_in_the_end_is_on_the_manifold_at_length(data):
+    m, x, v, *_ = data
+    sound(m, x, v)
+
+
+@settings(max_examples=150)
+@given(inputs())
+def test_log_undoes_exp_for_short_ways_of_any_size(data):
+    """In rounding units of what the point holds: of 1, or of its entries."""
+    m, x, v, power, _ = data
+    if not -150 <= power <= -1 or not x.size:
+        return
+    unit = np.finfo(x.dtype).eps
+    y = m.exp(x, v)
+    size = max(1.0, float(np.max(abs(x))))
+    worst = m.norm(x, m.to_tangent(x, unit * size * np.ones_like(x))) + unit
+    off = m.norm(x, m.log(x, y) - v)
+    assert np.all(off <= 1000 * np.asarray(worst) * size)
+    assert np.all(abs(m.dist(x, y) - m.norm(x, v)) <= 1000 * np.asarray(worst) * size)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_matrices_beyond_what_floats_hold_are_refused(dtype):
+    spd, x = gd.SPD(2), np.eye(2, dtype=dtype)
+    for length in (800.0, -800.0):
+        v = np.diag(np.array([length, 0.0], dtype))
+        for at, u in ((x, v), (np.stack([x, x]), np.stack([0 * v, v]))):
+            with pytest.raises(ArgumentError, match=r"^v is too long for exp on SPD"):
+                spd.exp(at, u)

@@ -2,7 +2,8 @@
 
     PYTHONPATH=src python tests/study/make_logs.py [method ...]
 
-Run it for a method whose `version` was raised, and for a new one; never to make a test pass.
+Run it for a method whose `version` was raised, and for a new one; never to make a test pass. Logs
+of an earlier format stay in ``logs/format-1/`` as long as the version of their method does.
 """
 
 from __future__ import annotations

@@ -207,7 +207,7 @@ def test_too_much_is_refused(exports, tmp_path, monkeypatch):
     monkeypatch.setattr("geoduel.study.transfer.MOST_BYTES", 100)
     with pytest.raises(errors.MalformedExportError, match="bytes, beyond 100"):
         gd.import_study(path)
-    assert intake.MOST_EVENTS >= 200_000  # 100,000 questions and answers
+    assert intake.MOST_EVENTS >= 300_001  # 100,000 questions, answers and results
 
 
 # -- by chance -------------------------------------------------------------------------------------

@@ -50,6 +50,16 @@ def test_parts_of_the_package_come_back():
         part(settings, "manifold", gd.Sphere(4), "s")
 
 
+def test_another_version_may_have_had_other_settings():
+    """A setting that is gone is left out of a method of another version, and of no other."""
+    settings = json.loads(json.dumps(settings_of(gd.Sphere(3), gd.DuelCSA(initial_step=0.2))))
+    settings["method"]["momentum"] = 0.9
+    with pytest.raises(errors.ArgumentError, match="DuelCSA of this version does not take"):
+        part(settings, "method", None, "s")
+    settings["method_version"] -= 1
+    assert part(settings, "method", None, "s") == gd.DuelCSA(initial_step=0.2)
+
+
 def test_parts_of_the_users_own_are_given_anew():
     settings = settings_of(Flat(2), gd.Auto())
     assert settings["manifold"]["type"] == "foreign"

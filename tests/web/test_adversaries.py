@@ -375,6 +375,16 @@ def test_every_problem_is_said_in_the_same_way(path, method, headers, body, code
     assert reply.json()["error"]
 
 
+def test_only_a_browser_without_a_token_is_shown_a_page(client):
+    for headers, kind in (({}, "application/json"), (PAGE, "text/html; charset=utf-8")):
+        reply = client.get("/owner", headers=headers)
+        assert reply.status_code == 401
+        assert reply.headers["content-type"] == kind
+        assert reply.headers["www-authenticate"] == "Bearer"
+        assert client.get("/owner", headers=headers | {"host": "x.example"}).json()["error"]
+        assert client.delete("/owner", headers=headers | bearer(TOKEN)).json()["error"]
+
+
 WHOLE = ["/", "/owner", "/s/tilt", "/api", "/api/studies", "/api/openapi.json", "/none"]
 WHOLE += ["/api/studies/tilt/best", "/api/studies/tilt/export.csv", "/static/duel.js"]
 

@@ -45,6 +45,11 @@ def test_the_same_token_gives_the_same_links_and_another_one_others(keys):
     assert other.read(keys.rater) is other.read(keys.personal("tilt", "Ann")) is None
 
 
+def test_signatures_have_128_bits(keys):
+    for signed in (keys.rater, keys.personal("tilt", "Ann").split(".")[1]):
+        assert len(bytes.fromhex(signed)) == 16
+
+
 def test_names_cannot_be_forged(keys):
     ann, bob = keys.personal("tilt", "Ann"), keys.personal("tilt", "Bob")
     (name, signed), (other, _) = ann.split("."), bob.split(".")
@@ -136,10 +141,11 @@ def test_made_tokens_are_the_same_at_each_start_and_others_elsewhere(folder):
 
 
 @pytest.mark.skipif(os.name != "posix", reason="POSIX permissions")
-def test_a_key_that_others_could_read_is_made_anew(folder):
+@pytest.mark.parametrize("mode", [0o604, 0o640, 0o644])
+def test_a_key_that_others_could_read_is_made_anew(folder, mode):
     made = made_token("x")
     assert (folder / "link-key").stat().st_mode & 0o777 == 0o600
-    (folder / "link-key").chmod(0o644)
+    (folder / "link-key").chmod(mode)
     assert made_token("x") != made
     assert (folder / "link-key").stat().st_mode & 0o777 == 0o600
 

@@ -98,6 +98,46 @@ def test_a_figure_of_pyplot_is_closed_once_it_is_drawn():
     assert plt.get_fignums() == before
 
 
+def decoded(shown):
+    return PIL.open(io.BytesIO(shown.data)).convert("RGBA")
+
+
+def test_a_photo_is_shown_as_the_camera_was_held(tmp_path):
+    photo, exif = PIL.new("RGB", (40, 20), "red"), PIL.Exif()
+    photo.putpixel((0, 0), (0, 0, 255))
+    turned = {1: ((40, 20), (0, 0)), 3: ((40, 20), (39, 19)), 6: ((20, 40), (19, 0))}
+    for orientation, (size, corner) in turned.items():
+        exif[0x0112] = orientation
+        photo.save(tmp_path / "phone.png", exif=exif)
+        shown = decoded(content(PIL.open(tmp_path / "phone.png")))
+        assert shown.size == size
+        assert shown.getpixel(corner) == (0, 0, 255, 255)
+
+
+MODES = ["L", "P", "RGB", "RGBA", "CMYK", "HSV", "YCbCr", "RGBX", "LA", "PA", "La", "RGBa", "I;16"]
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_every_mode_of_pillow_is_shown(mode):
+    grey = PIL.new("L", (9, 9), 204)
+    if mode == "I;16":
+        image = PIL.fromarray(np.full((9, 9), 204 * 257, np.uint16))
+    else:
+        steps = {"PA": ["RGBA", "P", "PA"], "La": ["LA", "La"], "RGBa": ["RGBA", "RGBa"]}
+        image = grey if mode in ("L", "LA", "La") else grey.convert("RGB")
+        for step in steps.get(mode, [mode]):
+            image = image.convert(step)
+    assert image.mode == mode
+    shown = decoded(content(image)).getpixel((4, 4))
+    assert np.allclose(shown, (204, 204, 204, 255), atol=3)
+
+
+@pytest.mark.parametrize("mode", ["F", "LAB"])
+def test_modes_without_a_meaning_are_named(mode):
+    with pytest.raises(ArgumentError, match=f"mode {mode}, expected"):
+        content(PIL.new(mode, (9, 9)))
+
+
 def test_large_pictures_are_scaled():
     shown = content(PIL.new("RGB", (4000, 3000)))
     assert PIL.open(io.BytesIO(shown.data)).size == (1600, 1200)

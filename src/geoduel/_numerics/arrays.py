@@ -25,6 +25,7 @@ __all__ = [
     "dot",
     "eps",
     "expand",
+    "fails",
     "fast_short_dot",
     "host",
     "namespace",
@@ -226,6 +227,14 @@ def surely(condition: Any) -> bool:
     )
 
 
+def fails(condition: Array) -> bool:
+    """Whether a condition fails for some entry; under ``torch.func.vmap``, which hides it, no."""
+    try:
+        return not bool(namespace(condition).all(condition))
+    except RuntimeError:
+        return False
+
+
 def top(a: Array) -> float:
     """Largest of some numbers, NaN if one is NaN, as a plain float; -inf if there are none.
 
@@ -250,7 +259,7 @@ def top(a: Array) -> float:
 def safe_sqrt(a: Array) -> Array:
     """Square root whose gradient at zero is zero instead of infinite."""
     if isinstance(a, float):
-        return math.sqrt(a)
+        return math.sqrt(a) if a >= 0 else math.nan
     xp = namespace(a)
     if xp is np or not getattr(a, "requires_grad", False):
         return xp.sqrt(a)
@@ -261,14 +270,18 @@ def safe_sqrt(a: Array) -> Array:
 def cos_sinc(t2: Array) -> tuple[Array, Array]:
     """``cos t`` and ``sin(t) / t`` from ``t²``, smooth at zero."""
     if isinstance(t2, float):
+        if not 0 < t2 < math.inf:
+            return (1.0, 1.0) if t2 == 0 else (math.nan, math.nan)
         t = math.sqrt(t2)
-        return math.cos(t), (math.sin(t) / t if t > 0 else 1.0)
+        return math.cos(t), math.sin(t) / t
     return _even_odd(t2, "cos", "sin", -1)
 
 
 def arc_over_sin(m: Array) -> Array:
     """``θ / sin θ`` from ``m = 4 sin²(θ/2) < 4``, a squared chord; smooth at zero."""
     if isinstance(m, float):
+        if not m < 4:
+            return math.nan  # no chord: a point is not one
         h = math.sqrt(m) / 2
         return math.asin(h) / (h * math.sqrt(1 - h * h)) if h > 0 else 1.0
     xp = namespace(m)

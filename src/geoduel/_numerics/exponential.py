@@ -59,7 +59,7 @@ def series(a: Array, coefficients: Array) -> Array:
     xp, rows = namespace(a), coefficients.shape[0]
     two = a @ a
     four = two @ two
-    powers = xp.reshape(xp.concat([a, two, two @ a, four]), (4, -1))
+    powers = xp.reshape(xp.stack([a, two, two @ a, four]), (4, math.prod(a.shape)))
     parts = xp.reshape(coefficients @ powers, (rows, *a.shape))
     e = parts[rows - 1, ...]
     for i in range(rows - 2, -1, -1):

@@ -20,7 +20,8 @@ from typing import Any
 
 import numpy as np
 
-from .arrays import Array, device, eps, expand, namespace
+from ..errors import OutOfRangeError
+from .arrays import Array, device, eps, expand, namespace, top
 from .gradients import attach, detached, tracked
 from .linalg import congruence, eigh, eigh_positive, fast_matmul
 
@@ -221,13 +222,20 @@ def exponential(
     xp = namespace(w)
     values, vectors = spectrum or eigh(detached(w))
     size = xp.maximum(abs(values[..., 0]), abs(values[..., -1]))
+    most = math.log(xp.finfo(w.dtype).max)
     start = fast_matmul(left, vectors)
     end = start if right is None else fast_matmul(right.mT, vectors)
 
     def at(t: float | Array) -> Array:
         numbers = detached(t)
         a = expand(numbers, 1) * values
-        near = abs(numbers) * size <= 1
+        reach = abs(numbers) * size
+        if top(reach) > most:
+            raise OutOfRangeError(
+                f"v is too long for exp on SPD: eigenvalues change by a factor of "
+                f"exp({top(reach):.6g}), beyond the numbers of {w.dtype}"
+            )
+        near = reach <= 1
         if near.ndim:  # several problems
             near = near[..., None]
             e = xp.where(near, xp.expm1(a), xp.exp(a))

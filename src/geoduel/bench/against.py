@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -64,13 +64,13 @@ def changes(now: Iterable[Record], then: Iterable[Record]) -> list[Change]:
     (1.5, 1, False)
     """
     before = {_key(r): r for r in usable(then)}
-    pairs = [(r, before[_key(r)]) for r in usable(now) if _key(r) in before]
+    shared = [r for r in usable(now) if _key(r) in before]
     found = []
-    for (suite, method), both in _by_method(pairs).items():
-        logs = [float(np.mean(_log_duels(a) - _log_duels(b))) for a, b in both]
+    for (suite, method), runs in split(shared, "suite", "method").items():
+        logs = [float(np.mean(_log_duels(r) - _log_duels(before[_key(r)]))) for r in runs]
         problems: dict[str, list[float]] = {}
-        for log, (a, _) in zip(logs, both, strict=True):
-            problems.setdefault(a["problem"], []).append(log)
+        for log, r in zip(logs, runs, strict=True):
+            problems.setdefault(r["problem"], []).append(log)
         worst = max(problems, key=lambda name: float(np.mean(problems[name])))
         error = float(np.std(logs, ddof=1)) / math.sqrt(len(logs)) if len(logs) > 1 else math.inf
         found.append(
@@ -80,12 +80,6 @@ def changes(now: Iterable[Record], then: Iterable[Record]) -> list[Change]:
             )
         )  # fmt: skip
     return found
-
-
-def _by_method(pairs: Sequence[tuple[Record, Record]]) -> dict[Any, list[tuple[Record, Record]]]:
-    by_id = {id(a): b for a, b in pairs}
-    groups = split((a for a, _ in pairs), "suite", "method")
-    return {name: [(a, by_id[id(a)]) for a in runs] for name, runs in groups.items()}
 
 
 def _key(record: Record) -> tuple[Any, ...]:

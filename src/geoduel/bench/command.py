@@ -42,7 +42,7 @@ def bench(
     ] = Path("bench"),
     against: Annotated[
         Path | None,
-        typer.Option(help="runs.jsonl of another version: exit code 1 if duels grew by over 5 %."),
+        typer.Option(help="Runs of another version: exit code 1 if duels grew by over 5 %."),
     ] = None,
     quick: Annotated[bool, typer.Option("--quick", help="A few problems, two seeds.")] = False,
     page: Annotated[bool, typer.Option(help="Write the page, which needs matplotlib.")] = True,

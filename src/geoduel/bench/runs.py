@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import math
 import time
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, as_completed
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -188,8 +189,8 @@ def run_one(task: Task) -> Record:
 
 def _run_method(method: Method, case: Case, meter: Meter) -> tuple[str, Record]:
     """A method of the package; those of others are told the scale of the problem."""
-    if isinstance(method, Rival) and case.step and not method.initial_step:
-        method = replace(method, initial_step=case.step)
+    if isinstance(method, Rival) and case.step:
+        method = method.at_scale(case.step)
     seed = int(meter.rng.integers(2**63))
     result = minimize(
         meter.oracle,
@@ -216,12 +217,14 @@ def _plain(value: Any) -> float | None:
 
 
 def load(path: Path | str) -> list[Record]:
-    """Records of a file, one a line; a line that was cut off is left out."""
+    """Records of a file, one a line, packed if its name ends in .gz; cut-off lines are left out."""
     path = Path(path)
     if not path.exists():
         return []
+    text = path.read_bytes()
+    text = gzip.decompress(text) if path.suffix == ".gz" else text
     found = []
-    for line in path.read_text(encoding="utf-8").splitlines():
+    for line in text.decode("utf-8", errors="replace").splitlines():
         try:
             found.append(json.loads(line))
         except json.JSONDecodeError:

@@ -286,7 +286,8 @@ def _more(x: Array, axes: int) -> Array:
 
 
 def _flat(vectors: Array, axes: int) -> Array:
-    return namespace(vectors).reshape(vectors, (*vectors.shape[: vectors.ndim - axes], -1))
+    lead, last = vectors.shape[: vectors.ndim - axes], vectors.shape[vectors.ndim - axes :]
+    return namespace(vectors).reshape(vectors, (*lead, math.prod(last)))
 
 
 def _finite(numbers: Array) -> np.ndarray:

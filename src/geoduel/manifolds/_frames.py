@@ -14,10 +14,21 @@ from typing import Any
 
 import numpy as np
 
-from .._numerics.arrays import Array, device, dot, eps, namespace, normal, safe_sqrt
+from .._numerics.arrays import (
+    Array,
+    device,
+    dot,
+    eps,
+    expand,
+    fails,
+    namespace,
+    normal,
+    safe_sqrt,
+    top,
+)
 from .._numerics.exponential import expm1
-from .._numerics.linalg import fast_matmul, identity, svd
-from ..errors import NotOnManifoldError
+from .._numerics.linalg import eigh, fast_matmul, identity, svd
+from ..errors import ArgumentError, NotOnManifoldError
 from .base import Manifold
 
 __all__ = [
@@ -30,11 +41,16 @@ __all__ = [
     "gram_defect",
     "identity",
     "largest",
+    "long_way",
     "polar",
     "reflector",
+    "refuse_far_transport",
     "relative",
     "renew",
+    "shortened",
     "skew_action",
+    "too_long",
+    "turned",
 ]
 
 
@@ -70,7 +86,7 @@ class FrameManifold(Manifold):
 
 def flat(a: Array) -> Array:
     """Matrices as vectors, row by row."""
-    return namespace(a).reshape(a, (*a.shape[:-2], -1))
+    return namespace(a).reshape(a, (*a.shape[:-2], a.shape[-2] * a.shape[-1]))
 
 
 def frobenius(u: Array, v: Array) -> Array:
@@ -113,6 +129,62 @@ def finite(a: Array) -> tuple[Array, Array]:
     return xp.where(sound[..., None, None], a, xp.zeros_like(a)), sound
 
 
+_LONG = 64.0  # lengths from which on series and squarings of matrices lose too much
+
+
+def too_long(length: float) -> bool:
+    """Whether a geodesic turns so often that its end is to be found by eigenvectors."""
+    return length > _LONG
+
+
+def shortened(v: Array, length2: Array) -> tuple[Array, Array]:
+    """Tangent vectors and their squared lengths; those whose squares overflow made shorter.
+
+    They turn so often that no digit of their angle is left: any of their points is as good.
+    """
+    if top(length2) < math.inf:
+        return v, length2
+    xp, limit = namespace(v), 1e-10 * math.sqrt(namespace(v).finfo(v.dtype).max)
+    size = xp.max(abs(v), axis=(-2, -1))
+    over = size > limit
+    v = v * expand(xp.where(over, limit / xp.where(over, size, xp.ones_like(size)), 1.0), 2)
+    return v, frobenius(v, v)
+
+
+def refuse_far_transport(owner: object, v: Array) -> None:
+    """Raise where transport along so long a way would take hours and mean nothing."""
+    size = top(namespace(v).max(abs(v), axis=(-2, -1)))
+    if size > 1e4:
+        raise ArgumentError(
+            f"v is too long for transport_along on {owner}: an entry is {size:.3g}, at most 1e4"
+        )
+
+
+def turned(omega: Array) -> Array:
+    """``e^Ω`` of skew matrices of any size, orthogonal to rounding: by eigenvectors."""
+    xp = namespace(omega)
+    angle, q = eigh(1j * omega)
+    angle = 0.5 * (angle - xp.flip(angle, axis=-1))  # they come in pairs
+    e = xp.real((q * xp.exp(-1j * angle)[..., None, :]) @ xp.conj(q).mT)
+    u, _, vt = svd(xp.astype(e, omega.dtype))
+    return u @ vt
+
+
+def long_way(x: Array, a: Array, b: Array, c: int, t: float | Array) -> Array:
+    """``e^{tΞ} X e^{(1-c)tA}``, Ξ = N Xᵀ - X Nᵀ + c X A Xᵀ with b = N, however long the way."""
+    xp, p = namespace(x, b), x.shape[-1]
+    q, r = xp.linalg.qr(b)
+    t = expand(t, 2)
+    zero = xp.zeros((*r.shape[:-2], r.shape[-2], r.shape[-2]), dtype=r.dtype, device=device(r))
+    upper = xp.concat([c * t * a, -t * r.mT], axis=-1)
+    lower = xp.concat([t * r, t * zero], axis=-1)
+    e = turned(xp.concat([upper, lower], axis=-2))[..., :p]
+    y, sound = finite(x @ e[..., :p, :] + q @ e[..., p:, :])
+    u, _, vt = xp.linalg.svd(y, full_matrices=False)  # where b is short of rank, q is not normal
+    y = xp.where(expand(sound, 2), u @ vt, math.nan)
+    return y if c == 1 else y @ turned(-t * a)
+
+
 def renew(y: Array) -> Array:
     """One Newton-Schulz step to the nearest frame, so that rounding does not drift off."""
     return 1.5 * y - fast_matmul(y, 0.5 * fast_matmul(y.mT, y))
@@ -127,10 +199,10 @@ def polar(a: Array, owner: object) -> Array:
         If the columns are dependent, so that it is not unique, or not finite.
     """
     xp = namespace(a)
-    if not bool(xp.all(xp.isfinite(a))):
+    if fails(xp.isfinite(a)):
         raise NotOnManifoldError(f"to_manifold on {owner}: not finite")
     u, s, vt = xp.linalg.svd(a, full_matrices=False)
-    if not bool(xp.all(s[..., -1] > a.shape[-2] * eps(a) * s[..., 0])):
+    if fails(s[..., -1] > a.shape[-2] * eps(a) * s[..., 0]):
         raise NotOnManifoldError(
             f"to_manifold on {owner}: the columns are linearly dependent, smallest singular value "
             f"{float(xp.min(s)):.3g}, expected > 0"

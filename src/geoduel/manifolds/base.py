@@ -239,12 +239,17 @@ class Manifold(ABC):
             If ``bad`` holds for a single point. Entries of a batch become NaN.
         """
         if value.ndim == len(self.point_shape):
-            if bool(bad):
+            try:
+                cut = bool(bad)
+            except RuntimeError:  # torch.func.vmap hides a batch
+                cut = None
+            if cut:
                 raise CutLocusError(
                     f"log on {self}: y is in the cut locus of x, the minimising geodesic is not "
                     f"unique; x = {x!r:.60}, y = {y!r:.60}"
                 )
-            return value
+            if cut is False:
+                return value
         xp = namespace(value)
         nan = xp.asarray(math.nan, dtype=value.dtype, device=value.device)
         return xp.where(expand(bad, len(self.point_shape)), nan, value)
@@ -477,4 +482,7 @@ class Manifold(ABC):
 
 
 def _largest(defect: Array) -> float:
-    return float(namespace(defect).max(defect)) if getattr(defect, "ndim", 0) else float(defect)
+    """The largest of some numbers >= 0, NaN among them; 0 of none."""
+    if not getattr(defect, "ndim", 0):
+        return float(defect)
+    return float(namespace(defect).max(defect)) if math.prod(defect.shape) else 0.0

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .._numerics.arrays import Array, expand, namespace, normal
+from .._numerics.arrays import Array, dot, expand, namespace, normal
 from .._support.check import positive_shape
 from .base import Manifold
 
@@ -65,7 +65,7 @@ class Euclidean(Manifold):
         return math.sqrt(self.dim)
 
     def inner(self, x: Array, u: Array, v: Array) -> Array:
-        return namespace(u).vecdot(self._flat(u), self._flat(v))
+        return dot(self._flat(u), self._flat(v))
 
     def dist(self, x: Array, y: Array) -> Array:
         return self.norm(x, y - x)
@@ -107,7 +107,7 @@ class Euclidean(Manifold):
     def _flat(self, a: Array) -> Array:
         if len(self.shape) == 1:
             return a
-        return namespace(a).reshape(a, (*a.shape[: a.ndim - len(self.shape)], -1))
+        return namespace(a).reshape(a, (*a.shape[: a.ndim - len(self.shape)], self.dim))
 
     def __repr__(self) -> str:
         return f"Euclidean({', '.join(map(str, self.shape))})"

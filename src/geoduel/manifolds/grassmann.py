@@ -28,9 +28,14 @@ from ._frames import (
     flat,
     frobenius,
     generator,
+    largest,
+    long_way,
     reflector,
+    refuse_far_transport,
     relative,
     renew,
+    shortened,
+    too_long,
 )
 from .sphere import directions
 
@@ -117,12 +122,16 @@ class Grassmann(FrameManifold):
         return safe_sqrt(at_zero(frobenius(move, move), 0 * length2, length2))
 
     def geodesic(self, x: Array, v: Array) -> Callable[[float | Array], Array]:
-        gram, length2 = v.mT @ v, frobenius(v, v)
+        v, length2 = shortened(v, frobenius(v, v))
+        gram = v.mT @ v
         m, length = generator(0.0 * gram, gram), safe_sqrt(length2)
 
         def point(t: float | Array) -> Array:
-            e = expm(expand(t, 2) * m, abs(t) * length)[..., : self.p]
-            y = renew(x @ e[..., : self.p, :] + v @ e[..., self.p :, :])
+            if too_long(largest(abs(t) * length)):
+                y = long_way(x, 0.0 * gram, v, 1, t)
+            else:
+                e = expm(expand(t, 2) * m, abs(t) * length)[..., : self.p]
+                y = renew(x @ e[..., : self.p, :] + v @ e[..., self.p :, :])
             straight = x + expand(t, 2) * v
             return at_zero(expand(t * t * length2, 2), straight, y)  # exp(x, 0) is x
 
@@ -140,6 +149,7 @@ class Grassmann(FrameManifold):
         return self.transport_along(x, u, v) @ (self.exp(x, u).mT @ y)
 
     def transport_along(self, x: Array, v: Array, w: Array) -> Array:
+        refuse_far_transport(self, v)
         gram, p = v.mT @ v, self.p
         e = expm(generator(0.0 * gram, gram, integral=True), safe_sqrt(frobenius(v, v)))
         mean = x @ e[..., :p, 2 * p :] + v @ e[..., p : 2 * p, 2 * p :]  # of the moving basis

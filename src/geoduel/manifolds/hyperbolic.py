@@ -15,6 +15,7 @@ from .._numerics.arrays import (
     dot,
     eps,
     expand,
+    fails,
     namespace,
     normal,
     safe_sqrt,
@@ -24,7 +25,7 @@ from .._numerics.arrays import (
     where,
 )
 from .._support.check import positive_int
-from ..errors import ArgumentError, NotOnManifoldError
+from ..errors import ArgumentError, NotOnManifoldError, OutOfRangeError
 from . import _far_out as far_out
 from .base import Manifold
 
@@ -45,9 +46,9 @@ class Hyperbolic(Manifold):
     computed from it, so points stay on the sheet for ever. Lengths are measured after the boost
     that moves x to the apex (1, 0), where the metric is the dot product. So no square is ever
     negative. Distances, logarithms, inner products and transport are right to rounding for the
-    spatial entries as they are stored, at every radius that floats hold: 709 for float64 and 89 for
-    float32. At radius r floats hold the place of a point, and vectors, to eʳ rounding units, no
-    better. A geodesic that ends beyond what floats hold is refused by an error.
+    spatial entries as they are stored. That holds at every radius that floats hold, 709 for float64
+    and 89 for float32. At radius r floats hold the place of a point, and vectors, to eʳ rounding
+    units, no better. A geodesic that ends beyond what floats hold is refused by an error.
 
     `to_poincare` gives the same point in the Poincare ball, `to_poincare_tangent` the same vector;
     the `from_` functions lead back. The ball takes its metric from here: 4 |u|² / (1 - |p|²)².
@@ -197,7 +198,7 @@ class Hyperbolic(Manifold):
 
     def to_manifold(self, a: Array) -> Array:
         xp = namespace(a)
-        if not bool(xp.all(xp.isfinite(a))):
+        if fails(xp.isfinite(a)):
             raise NotOnManifoldError(f"to_manifold on {self}: the array is not finite")
         return _lift(a[..., 1:])
 
@@ -270,7 +271,7 @@ class Hyperbolic(Manifold):
             lost = lost & ~xp.all(xp.isfinite(y), axis=-1)
         if top(xp.asarray(lost, dtype=y.dtype)) > 0:
             worst = float(xp.max(xp.where(lost, size, xp.zeros_like(size))))
-            raise ArgumentError(
+            raise OutOfRangeError(
                 f"v is too long for exp on {self}: a geodesic of length {worst:.6g} from this x "
                 f"ends beyond the numbers of {y.dtype}"
             )

@@ -406,10 +406,12 @@ class Power(Manifold):
         self.manifold.check_tangent(x, v, name)
 
     def point_defect(self, x: Array) -> tuple[str, Array]:
-        return self.manifold.point_defect(x)
+        words, defect = self.manifold.point_defect(x)
+        return words, namespace(defect).max(defect, axis=-1)
 
     def tangent_defect(self, x: Array, v: Array) -> tuple[str, Array]:
-        return self.manifold.tangent_defect(x, v)
+        words, defect = self.manifold.tangent_defect(x, v)
+        return words, namespace(defect).max(defect, axis=-1)
 
     def _whole(self, value: Array, x: Array, y: Array) -> Array:
         """Carry a cut locus from a copy, to itself an entry of a batch, to the whole point."""

@@ -15,11 +15,14 @@ from .._numerics.arrays import (
     at_zero,
     cos_sinc,
     device,
+    dot,
     eps,
     expand,
+    fails,
     namespace,
     normal,
     safe_sqrt,
+    signs,
     where,
 )
 from .._numerics.exponential import expm1
@@ -27,7 +30,7 @@ from .._numerics.gradients import detached
 from .._numerics.linalg import eigh, fast_matmul, identity, svd, svdvals
 from .._support.check import positive_int
 from ..errors import ArgumentError, NotOnManifoldError
-from ._frames import flat, frobenius, largest, renew
+from ._frames import flat, frobenius, largest, renew, shortened, too_long, turned
 from .base import Manifold
 
 __all__ = ["Rotations"]
@@ -108,11 +111,12 @@ class Rotations(Manifold):
         # rises as the other falls. Arccosines of eigenvalues would lose half the digits.
         sin, cos = svdvals(y - x), xp.flip(svdvals(y + x), axis=-1)
         theta = 2 * xp.atan2(sin, cos)
-        return safe_sqrt(0.5 * xp.vecdot(theta, theta))
+        return safe_sqrt(0.5 * dot(theta, theta))
 
     def geodesic(self, x: Array, v: Array) -> Callable[[float | Array], Array]:
         omega, fresh = self._omega(x, v), renew(x)  # one Newton-Schulz step ends rounding drift
-        size2 = 0.5 * frobenius(omega, omega)
+        omega, size2 = shortened(omega, frobenius(omega, omega))
+        size2 = 0.5 * size2
         turn = _exponential(omega, size2)
 
         def point(t: float | Array) -> Array:
@@ -133,7 +137,8 @@ class Rotations(Manifold):
 
     def transport_along(self, x: Array, v: Array, w: Array) -> Array:
         omega = self._omega(x, v)
-        half = _exponential(omega, 0.5 * frobenius(omega, omega))(0.5)  # e^{Ω/2} - I
+        omega, size2 = shortened(omega, frobenius(omega, omega))
+        half = _exponential(omega, 0.5 * size2)(0.5)  # e^{Ω/2} - I
         moved = self._omega(x, w)
         moved = moved + fast_matmul(half, moved)
         return fast_matmul(x, moved + fast_matmul(moved, half))
@@ -160,12 +165,12 @@ class Rotations(Manifold):
             Where it is not unique, such as for a reflection or a matrix of rank below n - 1.
         """
         xp = namespace(a)
-        if not bool(xp.all(xp.isfinite(a))):
+        if fails(xp.isfinite(a)):
             raise NotOnManifoldError(f"to_manifold on {self}: not finite")
         u, s, vt = xp.linalg.svd(a, full_matrices=False)
-        sign = xp.sign(xp.linalg.det(u @ vt))  # ±1; -1 turns the direction that matters least
+        sign = signs(xp.linalg.det(u @ vt))  # ±1; -1 turns the direction that matters least
         gap = s[..., -2] + sign * s[..., -1]
-        if not bool(xp.all(gap > self.n * eps(a) * s[..., 0])):
+        if fails(gap > self.n * eps(a) * s[..., 0]):
             raise NotOnManifoldError(
                 f"to_manifold on {self}: no unique nearest rotation; the two smallest singular "
                 f"values, signed by the determinant, sum to {float(xp.min(gap)):.3g}, expected > 0"
@@ -260,6 +265,8 @@ def _exponential(omega: Array, size2: Array) -> Callable[[float | Array], Array]
 
         def turn(t: float | Array) -> Array:
             size = math.sqrt(largest(t * t * size2))
+            if too_long(size):
+                return turned(expand(t, 2) * omega) - identity(omega)
             e = expm1(expand(t, 2) * omega, size)
             if size > 4:  # each of the squarings has doubled the rounding errors
                 e = renew(identity(e) + e) - identity(e)

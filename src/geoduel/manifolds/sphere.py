@@ -15,11 +15,13 @@ from .._numerics.arrays import (
     cos_sinc,
     dot,
     expand,
+    fails,
     namespace,
     normal,
     safe_sqrt,
     settled,
     surely,
+    top,
     vectors,
     where,
 )
@@ -93,7 +95,7 @@ class Sphere(Manifold):
     # -- metric ----------------------------------------------------------------------------------
 
     def inner(self, x: Array, u: Array, v: Array) -> Array:
-        return namespace(u, v).vecdot(self._flat(u), self._flat(v))
+        return self._dot(u, v)
 
     def dist(self, x: Array, y: Array) -> Array:
         if (angle := fast_angle(self._dot(x, y))) is not None:
@@ -108,6 +110,8 @@ class Sphere(Manifold):
 
     def _geodesic(self, x: Array, v: Array) -> Callable[[float | Array], Array]:
         v2 = self._dot(v, v)
+        if top(v2) == math.inf:
+            return self._far_geodesic(x, v)
         # Rounding drifts off the sphere like a random walk; 1/|x|, by a Newton step, pulls back.
         renew = 1.5 - 0.5 * self._dot(x, x)
 
@@ -118,6 +122,25 @@ class Sphere(Manifold):
             return self._times(c, x) + self._times(s * t, v)
 
         return point
+
+    def _far_geodesic(self, x: Array, v: Array) -> Callable[[float | Array], Array]:
+        """The geodesic of vectors whose squares overflow."""
+        v, speed = self._unit(v)
+
+        def point(t: float | Array) -> Array:
+            xp = namespace(x, v)
+            angle = t * speed
+            return self._times(xp.cos(angle), x) + self._times(xp.sin(angle), v)
+
+        return point
+
+    def _unit(self, v: Array) -> tuple[Array, Array]:
+        """Directions and lengths of vectors of any length; zero has the direction zero."""
+        xp, flat = namespace(v), self._flat(v)
+        size = xp.max(abs(flat), axis=-1)
+        v = self._divide(v, xp.where(size == 0, xp.ones_like(size), size))
+        length = self._length(v)
+        return self._divide(v, xp.where(size == 0, xp.ones_like(size), length)), size * length
 
     def random_geodesic(self, rng: np.random.Generator, x: Array) -> Callable[..., Array]:
         if vectors(x, x):
@@ -152,6 +175,10 @@ class Sphere(Manifold):
     def transport_along(self, x: Array, v: Array, w: Array) -> Array:
         # In the plane of x and v the transport is the rotation of the geodesic; outside, identity.
         t2 = self._dot(v, v)
+        if top(t2) == math.inf:
+            xp, (v, angle) = namespace(v), self._unit(v)
+            aside = self._times(1 - xp.cos(angle), v) + self._times(xp.sin(angle), x)
+            return w - self._times(self._dot(v, w), aside)
         _, s = cos_sinc(t2)
         half = cos_sinc(t2 / 4)[1]
         vw = self._dot(v, w)
@@ -170,7 +197,7 @@ class Sphere(Manifold):
         flat = self._flat(x)
         sign, last = self._reflection(flat)
         head = flat[..., :-1]
-        along = expand(xp.vecdot(head, c), 1)
+        along = expand(dot(head, c), 1)
         front = c - along / expand(last, 1) * head
         v = xp.concat([front, xp.broadcast_to(-sign * along, (*front.shape[:-1], 1))], axis=-1)
         return xp.reshape(v, (*v.shape[:-1], *self.shape))
@@ -195,10 +222,11 @@ class Sphere(Manifold):
         xp = namespace(a)
         # Dividing by the largest entry first keeps the squares from under- and overflowing.
         flat = self._flat(a)
-        top = xp.max(xp.abs(flat), axis=-1)
-        if not bool(xp.all((top > 0) & xp.isfinite(top))):
+        size = xp.max(xp.abs(flat), axis=-1)
+        if fails((size > 0) & xp.isfinite(size)):
             raise NotOnManifoldError(f"to_manifold on {self}: zero or not finite, so no direction")
-        return self._divide(self._divide(a, top), self._length(self._divide(a, top)))
+        a = self._divide(a, size)
+        return self._divide(a, self._length(a))
 
     def origin(self) -> Array:
         """The first unit vector."""
@@ -240,14 +268,18 @@ class Sphere(Manifold):
     def _angle(self, far: Array, m: Array) -> Array:
         """Angle between x and y, from the squared length of the `_chord`."""
         half = safe_sqrt(m) / 2
-        angle = 2 * (math.asin(half) if isinstance(half, float) else namespace(half).asin(half))
+        if isinstance(half, float):  # longer than 1 if a point is none
+            angle = 2 * math.asin(half) if half <= 1 else math.nan
+        else:
+            angle = 2 * namespace(half).asin(half)
         return where(far, math.pi - angle, angle)
 
     def _flat(self, a: Array) -> Array:
         axes = len(self.shape)
         if axes == 1:
             return a
-        return namespace(a).reshape(a, (*a.shape[: a.ndim - axes], -1))
+        size = math.prod(a.shape[a.ndim - axes :])
+        return namespace(a).reshape(a, (*a.shape[: a.ndim - axes], size))
 
     def _dot(self, u: Array, v: Array) -> Array:
         return dot(self._flat(u), self._flat(v))
@@ -334,6 +366,8 @@ def fast_geodesic(sphere: Sphere, x: np.ndarray, v: np.ndarray) -> Callable[...,
     """`Sphere.geodesic` from one vector, by BLAS: in half the time."""
     b = blas()
     speed = b.dnrm2(v)
+    if not speed < math.inf:
+        return lambda t: x + np.nan * expand(t, 1) * v
 
     def point(t: float | Array) -> Array:
         if not isinstance(t, float):

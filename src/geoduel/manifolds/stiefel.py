@@ -31,10 +31,14 @@ from ._frames import (
     generator,
     identity,
     largest,
+    long_way,
     reflector,
+    refuse_far_transport,
     relative,
     renew,
+    shortened,
     skew_action,
+    too_long,
 )
 from .rotations import Rotations
 from .sphere import Sphere, directions
@@ -169,19 +173,23 @@ class Stiefel(FrameManifold):
     def geodesic(self, x: Array, v: Array) -> Callable[[float | Array], Array]:
         if self._twin:
             return self._twin.geodesic(x, v)
+        v, length2 = shortened(v, frobenius(v, v))
         a, b, gram = self._parts(x, v)
         m = generator(self._c * a, gram)
-        length2 = frobenius(v, v)
         size = math.sqrt(self._c) * safe_sqrt(length2)  # bounds the norms of Ξ and of A
         p = self.p
 
         def point(t: float | Array) -> Array:
-            e = expm(expand(t, 2) * m, abs(t) * size)[..., :p]
-            y = x @ e[..., :p, :] + b @ e[..., p:, :]
-            if self._c == 2:
-                y = y @ expm(expand(-t, 2) * a, abs(t) * size)
+            if too_long(largest(abs(t) * size)):
+                y = long_way(x, a, b, self._c, t)
+            else:
+                e = expm(expand(t, 2) * m, abs(t) * size)[..., :p]
+                y = x @ e[..., :p, :] + b @ e[..., p:, :]
+                if self._c == 2:
+                    y = y @ expm(expand(-t, 2) * a, abs(t) * size)
+                y = renew(y)
             straight = x + expand(t, 2) * v
-            return at_zero(expand(t * t * length2, 2), straight, renew(y))  # exp(x, 0) is x
+            return at_zero(expand(t * t * length2, 2), straight, y)  # exp(x, 0) is x
 
         return point
 
@@ -201,6 +209,7 @@ class Stiefel(FrameManifold):
     def transport_along(self, x: Array, v: Array, w: Array) -> Array:
         if self._twin:
             return self._twin.transport_along(x, v, w)
+        refuse_far_transport(self, v)
         # In the frame that moves with the geodesic, W = X(t) α + Z. The Levi-Civita connection
         # makes parallel transport a linear equation for α and Z with constant coefficients, skew in
         # the metric. The frame moves Z, normal to X, to e^Ξ Z = Z - (∫ e^{sΞ} X ds) Nᵀ Z.

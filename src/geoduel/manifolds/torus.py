@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .._numerics.arrays import Array, dot, expand, namespace, normal, safe_sqrt
+from .._numerics.arrays import Array, dot, eps, expand, fails, namespace, normal, safe_sqrt
 from .._support.check import positive_int
 from ..errors import NotOnManifoldError
 from .base import Manifold
@@ -107,7 +107,7 @@ class Torus(Manifold):
     def to_manifold(self, a: Array) -> Array:
         """Wrap the angles to (-π, π]."""
         xp = namespace(a)
-        if not bool(xp.all(xp.isfinite(a))):
+        if fails(xp.isfinite(a)):
             raise NotOnManifoldError(f"to_manifold on {self}: the array is not finite")
         return _wrap(a)
 
@@ -124,7 +124,8 @@ class Torus(Manifold):
 
     def point_defect(self, x: Array) -> tuple[str, Array]:
         xp = namespace(x)
-        return "the excess of its largest angle over π", xp.max(xp.abs(x), axis=-1) - math.pi
+        excess = xp.max(xp.abs(x), axis=-1) - math.pi
+        return "the excess of its largest angle over π", 0.5 * (excess + abs(excess))
 
     def __repr__(self) -> str:
         return f"Torus({self.n})"
@@ -132,7 +133,26 @@ class Torus(Manifold):
 
 def _wrap(a: Array) -> Array:
     """Angles in (-π, π]; those within stay to the last bit."""
+    if type(a) is np.ndarray and a.size:
+        low, high = a.item(a.argmin()), a.item(a.argmax())
+        if -math.pi < low and high <= math.pi:
+            return a
+        few = low > -9 and high < 9
+    else:
+        few = False
     xp = namespace(a)
-    a = a - 2 * math.pi * xp.round(a / (2 * math.pi))
-    a = xp.where(a <= -math.pi, a + 2 * math.pi, a)
-    return xp.where(a > math.pi, a - 2 * math.pi, a)  # rounding, after many turns
+    if not few:  # after many turns the digits of 2π do not suffice; those of sin and cos do
+        a = xp.where(abs(a) < 9, a, xp.atan2(xp.sin(a), xp.cos(a)))
+    turn, rest = _TURNS[eps(a) > 1e-10]
+    times = xp.round(a / (2 * math.pi))  # -1, 0 or 1
+    a = a - times * turn - times * rest
+    return xp.where((a <= -math.pi) | (a > math.pi), math.pi, a)  # by rounding
+
+
+def _turn(kind: type[np.floating]) -> tuple[float, float]:
+    """2π as a number of the kind, and what is left of it."""
+    turn = float(kind(2 * math.pi))
+    return turn, 2 * math.pi - turn + 2.4492935982947064e-16  # of 2π as a double
+
+
+_TURNS = _turn(np.float64), _turn(np.float32)

@@ -17,7 +17,7 @@ from ..errors import MissingExtraError, PictureError
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-__all__ = ["open_photo", "picture_format", "pillow", "save_photo", "shrink"]
+__all__ = ["open_photo", "picture_format", "pillow", "save_photo", "shrink", "upright"]
 
 
 MAX_PIXELS = 150_000_000
@@ -113,7 +113,7 @@ def open_photo(
             raise PictureError(
                 f"{path.name} is damaged or was cut short: it cannot be decoded to its end"
             ) from None
-        image = _upright(image)
+        image = upright(image)
     image = _turnable(image)
     image.format = kind
     return image
@@ -240,7 +240,8 @@ def pillow() -> Any:
     return Image
 
 
-def _upright(image: Image) -> Image:
+def upright(image: Image) -> Image:
+    """Turn a photo as its metadata say that the camera was held."""
     from PIL import ImageOps
 
     try:

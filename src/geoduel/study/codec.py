@@ -97,8 +97,10 @@ def encode_settings(thing: Any) -> Any:
     raise NotStorableError(f"{thing!r:.80} of type {type(thing).__qualname__} cannot be stored")
 
 
-def decode_settings(value: Any) -> Any:
+def decode_settings(value: Any, lenient: bool = False) -> Any:
     """Inverse of `encode_settings`.
+
+    Where it is ``lenient``, settings that the class itself no longer has are left out.
 
     Raises
     ------
@@ -128,7 +130,8 @@ def decode_settings(value: Any) -> Any:
     kind = _types()[name]
     parameters = inspect.signature(kind).parameters
     # A setting that was left out then, and that the class no longer has, changes nothing.
-    given = {k: item for k, item in given.items() if k in parameters or item is not None}
+    left_out = {k for k, item in given.items() if k not in parameters and (lenient or item is None)}
+    given = {k: item for k, item in given.items() if k not in left_out}
     positional: tuple[Any, ...] = ()
     for key, parameter in parameters.items():
         if parameter.kind is parameter.VAR_POSITIONAL:

@@ -33,7 +33,7 @@ __all__ = [
 ]
 
 MOST_BYTES = 2**30  # of a file
-MOST_EVENTS = 250_000  # 100,000 answers and more; the replay of one takes some milliseconds
+MOST_EVENTS = 400_000  # 100,000 answers with their questions and results, and more
 MOST_NUMBERS = 4096  # in a point, unless the caller gives the manifold
 MOST_COUNT = 100_000  # any whole number in the settings of a manifold, a method or a domain
 MOST_AT_ONCE = 10_000_000  # numbers in the questions that a method asks at once

@@ -117,7 +117,7 @@ def part(settings: dict[str, Any], key: str, given: Any, study: str) -> Any:
         described = describe(decode_settings(described))
     if given is None:
         if not foreign:
-            found = decode_settings(described)
+            found = _decoded(described, settings["method_version"] if key == "method" else None)
             if key == "manifold" and [found.dim, list(found.point_shape)] != settings["shape"]:
                 raise ReplayError(
                     f"the settings of study {study!r} are not what was written: {found!r:.200} has "
@@ -135,6 +135,17 @@ def part(settings: dict[str, Any], key: str, given: Any, study: str) -> Any:
         wanted = described["repr"] if foreign else described
         raise ArgumentError(f"{key} of study {study!r} is {wanted}, got {given!r:.200}")
     return check_method(given) if key == "method" else given
+
+
+def _decoded(described: Any, made: int | None) -> Any:
+    """A manifold or a method; one of another version may have had settings that are gone."""
+    try:
+        return decode_settings(described)
+    except ArgumentError:
+        found = None if made is None else decode_settings(described, lenient=True)
+        if found is None or method_version(found) == made:
+            raise
+        return found
 
 
 def method_version(method: Method) -> int:

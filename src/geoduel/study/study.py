@@ -22,7 +22,6 @@ from ..domains.base import Domain
 from ..errors import (
     AlreadyAnsweredError,
     ArgumentError,
-    GeoduelError,
     NothingToAskError,
     OlderStudyWarning,
     ReplayError,
@@ -104,7 +103,7 @@ class Study:
             self._book.rewound = None
         try:
             self._follow()
-        except GeoduelError:
+        except ReplayError:
             raise
         except Exception:  # the method's own; `ask` says it, and `undo` may be the remedy
             return

@@ -449,7 +449,7 @@ def _writer(request: Request, board: Board, body: Ask) -> str:
         raise HTTPException(403, "this server only shows studies")
     rater = _hub(request).rater(board, body.rater, _state(request))
     if not request.app.state.rates.allow((board.key, rater)):
-        raise HTTPException(429, "too many answers at once; slow down")
+        raise HTTPException(429, "too many answers at once; slow down", {"retry-after": "1"})
     return rater
 
 

@@ -28,6 +28,7 @@ _SIGNATURES = (
     (b"fLaC", "audio/flac"),
     (b"\x1a\x45\xdf\xa3", "video/webm"),
 )
+_SHOWN_AS = {"HSV": "RGB", "RGBX": "RGB", "YCbCr": "RGB", "PA": "RGBA", "RGBa": "RGBA", "La": "LA"}
 _RIFF = {b"WEBP": "image/webp", b"WAVE": "audio/wav"}
 
 
@@ -191,8 +192,17 @@ def _sniff(start: bytes) -> str:
 
 
 def _picture(image: Any) -> Content:
-    from ..pictures.files import shrink
+    from ..pictures.files import shrink, upright
 
+    image = upright(image)
+    if image.mode == "P":
+        image = image.convert("RGBA" if "transparency" in image.info else "RGB")
+    image = image.convert(_SHOWN_AS.get(image.mode, image.mode))
+    if image.mode not in ("1", "L", "LA", "RGB", "RGBA", "CMYK") and image.mode[:1] != "I":
+        raise ArgumentError(
+            f"render returned a picture of mode {image.mode}, expected L, RGB, RGBA or one that "
+            "Pillow converts to these"
+        )
     small, file = shrink(image, 1600), io.BytesIO()
     # Small pictures are often drawings, which JPEG would blur; so are all with transparency.
     if small.mode == "RGBA" or math.prod(small.size) <= 400_000 or small.mode not in ("L", "RGB"):

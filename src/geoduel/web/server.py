@@ -8,6 +8,7 @@ import ipaddress
 import socket
 import sys
 import threading
+import time
 import webbrowser
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -25,6 +26,7 @@ __all__ = ["Front", "dashboard", "given_token", "load_study_file", "run", "serve
 
 PORT = 8642
 """The port to try first."""
+_AGAIN = 10.0  # seconds until a study that could not be read is tried again
 _LOOPBACK = ("127.0.0.1", "::1")
 
 
@@ -203,18 +205,20 @@ def dashboard(
     front = Front.of(public_url, trust_proxy)
     place = SQLStorage(storage, create=False)
     token = given_token(token, host, f"dashboard\n{place.url}", front)
-    broken: set[str] = set()
+    broken: dict[str, tuple[str, float]] = {}  # why, and when to try again
 
     def find(known: dict[str, Board]) -> list[Board]:
         boards = {board.study.name: board for board in known.values()}
         for name in study_names(place):
-            if name in boards or name in broken:
+            why, again = broken.get(name, ("", 0.0))
+            if name in boards or time.monotonic() < again:
                 continue
             try:
                 boards[name] = Board(load_study(name, place))
             except GeoduelError as error:  # others can still be shown
-                broken.add(name)
-                print(f"geoduel: {name} is left out: {error}", file=sys.stderr, flush=True)
+                broken[name] = str(error), time.monotonic() + _AGAIN
+                if why != str(error):
+                    print(f"geoduel: {name} is left out: {error}", file=sys.stderr, flush=True)
         return list(boards.values())
 
     names = {host, _name(host), *front.names}

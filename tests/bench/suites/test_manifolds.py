@@ -9,7 +9,7 @@ from geoduel.bench.suites.manifolds import MANIFOLDS, PROBLEMS, fixed_point
 
 
 @pytest.mark.parametrize("name", PROBLEMS)
-@pytest.mark.parametrize("seed", [0, 7])
+@pytest.mark.parametrize("seed", [7])
 def test_the_start_is_a_point_and_no_random_point_beats_the_optimum(name, seed):
     case, again = PROBLEMS[name](seed), PROBLEMS[name](seed)
     manifold, rng = case.manifold, np.random.default_rng(1)

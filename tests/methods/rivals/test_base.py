@@ -16,10 +16,7 @@ MANIFOLDS = [
     gd.Sphere(3),
     gd.SPD(2),
     gd.Rotations(3),
-    gd.Grassmann(4, 2),
     gd.Hyperbolic(2),
-    gd.Simplex(3),
-    gd.Torus(1),
     gd.Product(gd.Sphere(3), gd.Euclidean(1)),
 ]
 
@@ -127,6 +124,17 @@ def test_an_oracle_that_only_ties_ends(method):
             budget=2000, rng=0,
         )  # fmt: skip
     assert result.stop_reason == "ties"
+
+
+@pytest.mark.parametrize("method", RIVALS)
+def test_a_scale_is_taken_where_none_was_given(method):
+    given = METHODS[method](initial_step=2.0)
+    assert given.at_scale(5.0) is given
+    told = METHODS[method]().at_scale(5.0)
+    if method in ("comparison-ngd", "minibatch-stp"):  # whose steps are planned for a distance
+        assert (told.distance, told.initial_step) == (5.0, None)
+    else:
+        assert told.initial_step == 5.0
 
 
 def test_steps_end_where_geodesics_come_back():

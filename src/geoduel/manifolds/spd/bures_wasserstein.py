@@ -188,6 +188,8 @@ def _parallel(x: Array, a: Array, w: Array) -> Array:
     lift, velocity = lift @ start, a @ start
     values = eigvalsh(detached(a))
     values = xp.where(xp.isfinite(values), values, xp.zeros_like(values))
+    if not math.prod(values.shape):
+        return 0 * a * w
     low, high = float(xp.min(values)), float(xp.max(values))
     nodes, matrix, weights = (xp.asarray(g, dtype=x.dtype, device=device(x)) for g in _gauss(8))
     t = 0.0

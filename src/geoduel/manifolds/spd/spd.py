@@ -212,8 +212,9 @@ class SPD(Manifold):
 
     def check_point(self, x: Array, name: str = "x") -> None:
         super().check_point(x, name)
-        least = float(namespace(x).min(eigvalsh(detached(x))))
-        if not least > 0:
+        values, xp = eigvalsh(detached(x)), namespace(x)
+        if not bool(xp.all(values > 0)):
+            least = float(xp.min(values))
             raise NotOnManifoldError(
                 f"{name} is not on {self}: its smallest eigenvalue is {least:.6g}, expected > 0"
             )

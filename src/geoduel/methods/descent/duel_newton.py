@@ -10,6 +10,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from ..._numerics.arrays import Array
+from ...errors import OutOfRangeError
 from ...manifolds.base import Manifold
 from ..duels import mirrored_duels, projected_duels
 from ..frame import Frame, at_least, reach
@@ -278,7 +279,7 @@ class DuelNewton(DescentMethod):
             return first if isinstance(first, Begin) else self._first_state(manifold, first)
         try:
             return (yield from self._block(manifold, state, rng))
-        except np.linalg.LinAlgError:  # whitened by a metric that is stretched beyond all digits
+        except (np.linalg.LinAlgError, OutOfRangeError):  # steps, or a metric, beyond all digits
             return state._replace(stop="diverges")
 
     def _first_state(self, manifold: Manifold, first: First) -> NewtonState:

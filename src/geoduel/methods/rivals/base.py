@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar, Self
 
 from ..._numerics.arrays import Array
@@ -43,6 +43,10 @@ class Rival(Method):
         """Refuse several problems at once; most need to know nothing else of the run."""
         one_problem(self, manifold, x0)
         return self, iterations
+
+    def at_scale(self, length: float) -> Self:
+        """The same method for a problem of that scale, if it was given none: its first step."""
+        return self if self.initial_step else replace(self, initial_step=length)
 
     def planned(self, iterations: int | None, budget: int | None, duels: int) -> int:
         """Iterations of so many duels that the run makes, for steps that depend on that."""

@@ -117,6 +117,10 @@ class ComparisonNGD(Rival):
         if positive(self.accuracy, "accuracy") > 1:
             raise ArgumentError(f"accuracy must be at most 1, got {self.accuracy!r}")
 
+    def at_scale(self, length: float) -> Self:
+        """For a problem of that scale, if it was given none: how far the optimum may be."""
+        return self if self.initial_step or self.distance else replace(self, distance=length)
+
     def duels_per_iteration(self, d: int) -> int:
         """Signs, the largest, the searches, and one for the incumbent."""
         searches = math.ceil(math.log2(math.sqrt(d) / self.accuracy)) if d > 1 else 0

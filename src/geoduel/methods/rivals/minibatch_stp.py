@@ -106,6 +106,10 @@ class MinibatchSTP(Rival):
         if self.distance is not None:
             positive(self.distance, "distance")
 
+    def at_scale(self, length: float) -> Self:
+        """For a problem of that scale, if it was given none: how far the optimum may be."""
+        return self if self.initial_step or self.distance else replace(self, distance=length)
+
     def plan(
         self, manifold: Manifold, x0: Array, *, iterations: int | None, budget: int | None
     ) -> tuple[Self, int | None]:
