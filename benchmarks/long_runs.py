@@ -96,10 +96,9 @@ def run(m: gd.Manifold, iterations: int, seconds: float, dtype: type) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--iterations", type=int, default=10_000_000)
-    parser.add_argument(
-        "--seconds", type=float, default=0.0, help="at most, a manifold; 0: no limit"
-    )
+    parser.add_argument("--full", action="store_true", help="ten million iterations")
+    parser.add_argument("--iterations", type=int, default=10_000)
+    parser.add_argument("--seconds", type=float, default=2.0, help="of a manifold; 0: no limit")
     parser.add_argument("--only", nargs="*", help="names of manifolds")
     parser.add_argument("--dtype", choices=("float64", "float32"), default="float64")
     given = parser.parse_args()

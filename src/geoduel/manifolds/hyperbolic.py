@@ -264,12 +264,13 @@ class Hyperbolic(Manifold):
     def _far_point(self, x: Array, v: Array, t: float | Array) -> Array:
         xp = namespace(x, v)
         with np.errstate(all="ignore"):
-            y, size = far_out.moved(*_spatial(x, v), t)
+            wide_x, wide_v = _spatial(x, v)
+            y, size = far_out.moved(wide_x, wide_v, t)
             y = _as(x, xp.concat([far_out.time(far_out.length(y))[..., None], y], axis=-1))
             y = xp.where(expand(size == 0, 1), x, y)  # to the last bit
             lost = xp.isfinite(xp.sum(0 * x + 0 * v, axis=-1) + 0 * t)
             lost = lost & ~xp.all(xp.isfinite(y), axis=-1)
-        if top(xp.asarray(lost, dtype=y.dtype)) > 0:
+        if fails(~lost):
             worst = float(xp.max(xp.where(lost, size, xp.zeros_like(size))))
             raise OutOfRangeError(
                 f"v is too long for exp on {self}: a geodesic of length {worst:.6g} from this x "
