@@ -24,7 +24,7 @@ from _people import FAR, GRID, HABITUAL, UNSEEN, Cell
 from _results import FOLDER as RESULTS
 from _results import read
 
-from geoduel.bench import areas, load, share
+from geoduel.bench import areas, load
 from geoduel.bench.measures import split, usable
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
@@ -401,11 +401,12 @@ def bench_runs() -> list[dict[str, Any]]:
 
 def bench_about(rows: list[dict[str, Any]]) -> list[str]:
     versions = ", ".join(sorted({row["geoduel"] for row in rows}))
-    seeds = max(len({r["seed"] for r in each}) for each in split(rows, "suite").values())
+    seeds = max(len({r["seed"] for r in each}) for each in split(rows, "problem").values())
     budgets = " and ".join(str(b) for b in sorted({row["budget"] for row in rows}))
     return [
         "",
-        f"{len(rows)} runs, geoduel {versions}; up to {seeds} seeds a problem, {budgets} d duels.",
+        f"{len(rows)} runs, geoduel {versions}; at most {seeds} seeds a problem, "
+        f"and {budgets} d duels.",
     ]
 
 
@@ -448,7 +449,7 @@ def bench_when() -> list[str]:
                     ", ".join(near),
                     f"{row[order[0]]:.3f}",
                     f"{row['auto']:.3f}" if "auto" in row else "–",
-                    f"`{others[0]}` {row[others[0]]:.3f}",
+                    f"`{others[0]}` {row[others[0]]:.3f}" if others else "–",
                 ]
             )
     heads = ("where", "within 5 % of the best", "best", "default", "best of others")
@@ -458,7 +459,7 @@ def bench_when() -> list[str]:
 
 
 def bench_costs() -> list[str]:
-    """Share solved, evaluations and time a duel, ends: by method, over all suites."""
+    """Evaluations a duel and faults: by method, over all suites."""
     cells = []
     if not bench_runs():
         return ["Not measured yet."]
@@ -469,13 +470,12 @@ def bench_costs() -> list[str]:
             [
                 f"`{m}`",
                 str(len(rows)),
-                f"{share(rows):.2f}",
                 f"{sum(r['evaluations'] for r in asked) / sum(r['duels'] for r in asked):.2f}",
                 str(failed or "–"),
             ]
         )
-    cells.sort(key=lambda row: -float(row[2]))
-    heads = ("method", "runs", "share of pairs solved", "evaluations a duel", "failed runs")
+    cells.sort()
+    heads = ("method", "runs", "evaluations a duel", "failed runs")
     return markdown(heads, cells) + bench_about(bench_runs())
 
 
