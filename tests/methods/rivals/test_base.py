@@ -93,7 +93,8 @@ def test_torch_sees_the_same_run(method):
     x0 = np.array([0.48, 0.6, 0.64])
     ours, theirs = of(x0, scales), of(torch.asarray(x0), torch.asarray(scales))
     assert theirs.dtype == torch.float64
-    np.testing.assert_allclose(theirs.numpy(), ours, atol=1e-9)
+    # Where values are equal but for rounding, a duel may go either way: √eps of the valley.
+    np.testing.assert_allclose(theirs.numpy(), ours, atol=1e-6)
 
 
 @pytest.mark.parametrize("method", PROJECTED)
