@@ -479,6 +479,51 @@ def bench_costs() -> list[str]:
     return markdown(heads, cells) + bench_about(bench_runs())
 
 
+def faults() -> list[str]:
+    rows = read("faults")
+    if not rows:
+        return ["Not measured yet."]
+    groups = {
+        "killed while asking, answering, taking back": (
+            ", ",
+            "rdngd duel-newton duel-csa bisection",
+        ),
+        "killed in an import": (", imports", ""),
+        "the server killed": (", server", ""),
+    }
+    cells = []
+    for place in ("sqlite", "postgresql"):
+        for label, (mark, methods) in groups.items():
+            own = [
+                row
+                for name, row in rows.items()
+                if name.startswith(place + mark)
+                and (not methods or name.split(", ")[1] in methods.split())
+            ]
+            if own:
+                bad = ("lost", "doubled", "torn", "unsound", "errors", "differ")
+                kills, wrong = (
+                    sum(row.get(key, 0) for row in own for key in keys)
+                    for keys in (("kills",), bad)
+                )
+                where = {"sqlite": "SQLite", "postgresql": "PostgreSQL"}[place]
+                cells.append([f"{where}, {label}", str(kills), str(wrong)])
+    for name, row in rows.items():
+        if ", " not in name:
+            cells.append([name, "–", str(row["errors"])])
+    return markdown(("fault", "kills", "wrong"), cells) + about(rows.values())
+
+
+def bad_oracles() -> list[str]:
+    rows = read("reliability_methods")
+    if not rows:
+        return ["Not measured yet."]
+    cells = [
+        [name, str(r["runs"]), str(r["runs"] - r["kept"]), r["ends"]] for name, r in rows.items()
+    ]
+    return markdown(("answers", "runs", "wrong", "what ended them"), cells) + about(rows.values())
+
+
 def mutants() -> list[str]:
     rows = read("mutants")
     if not rows:
@@ -515,6 +560,8 @@ TABLES: dict[str, Callable[[], list[str]]] = {
     "bench-paper": partial(bench_areas, "paper"),
     "bench-costs": bench_costs,
     "mutants": mutants,
+    "faults": faults,
+    "bad-oracles": bad_oracles,
 }
 
 

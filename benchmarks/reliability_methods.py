@@ -5,13 +5,15 @@ do well on: always a tie, always the same side, coins, circles, errors, drift, n
 must end within its budget and its time, at a point of the manifold and of the domain, and say what
 ended it. A failing oracle has to be named, with what was found until then.
 
-    python benchmarks/reliability_methods.py            # one seed
-    python benchmarks/reliability_methods.py --seeds 24
+    python benchmarks/reliability_methods.py [--full] [--save] [--thin 499] [--seeds 1]
+                                             [--methods NAME ...]
+
+Without arguments every 499th case; with ``--full`` every 13th.
 """
 
 from __future__ import annotations
 
-import argparse
+# ruff: noqa: I001 - the threads must be set before NumPy loads
 import signal
 import time
 import warnings
@@ -19,6 +21,9 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, NamedTuple
+
+from _results import Results
+from _results import parser as results_parser
 
 import numpy as np
 
@@ -300,18 +305,21 @@ def table(found: list[Row]) -> list[list[str]]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser = results_parser(__doc__)
     parser.add_argument("--seeds", type=int, default=1)
-    parser.add_argument("--thin", type=int, default=29, help="run every so-manieth case only")
+    parser.add_argument("--thin", type=int, help="run every so-manieth case only")
     parser.add_argument("--methods", nargs="*", default=METHODS)
     given = parser.parse_args()
+    thin = given.thin or (13 if given.full else 499)
+    results = Results(__file__, given.save, seeds=given.seeds, every=thin)
     found = []
-    for row in rows(given.seeds, tuple(given.methods), thin=given.thin):
+    for row in rows(given.seeds, tuple(given.methods), thin=thin):
         found.append(row)
         if row.wrong:
             print("WRONG", *row, flush=True)
-    for line in table(found):
-        print(" | ".join(line))
+    for oracle, runs, kept, ends in table(found):
+        print(" | ".join((oracle, runs, kept, ends)))
+        results.add(oracle, runs=int(runs), kept=int(kept), ends=ends)
     print(f"{len(found)} runs, {sum(bool(row.wrong) for row in found)} wrong")
 
 

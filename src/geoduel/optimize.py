@@ -336,6 +336,7 @@ class _Run:
     def decide(self, x: Array, y: Array) -> Any:
         """Let the domain decide where it can, and put the rest to the oracle."""
         self.count_idle()
+        assert self.method.domain is not None  # else `loop` asks at once
         return feasible_first(self.method.domain, x, y, self.axes, self.ask)
 
     def ask(self, x: Array, y: Array) -> Any:

@@ -312,12 +312,14 @@ def test_a_run_that_asks_nothing_ends(domain):
 
 
 @pytest.mark.parametrize("method", ["auto", "duel-csa", "block", "rdngd", "rrdngd"])
-@pytest.mark.parametrize("manifold", [gd.Euclidean(1), gd.Sphere(2), gd.SPD(2), gd.Simplex(3)])
+@pytest.mark.parametrize(
+    "manifold", [gd.Euclidean(1), gd.Sphere(2), gd.Rotations(2), gd.SPD(2), gd.Simplex(3)]
+)
 def test_methods_run_where_floating_point_errors_are_raised(method, manifold):
     ideal = manifold.random_point(RNG(9))
     f = gd.from_objective(lambda x: float(manifold.dist(x, ideal)))
     for seed in range(2):
-        with np.errstate(over="raise", divide="raise", invalid="raise"):
+        with np.errstate(all="raise"):
             result = quiet(f, manifold, None, method=method, budget=300, rng=seed)
         assert f(result.x, manifold.random_point(RNG(seed))) <= 0
 

@@ -117,7 +117,7 @@ class Ball(Domain):
             return y
         radius = self.radius * (1 - eps(y))  # no larger than the radius as a number of the dtype
         share = radius / xp.where(inside, xp.ones_like(distance), distance)
-        way, less = manifold.log(center, y), 4 * eps(y)
+        way, less, edge = manifold.log(center, y), 4 * eps(y), y
         for _ in range(4):  # rounding may leave the point outside, by a little
             edge = manifold.exp(center, expand(share, axes) * way)
             if not bool(xp.any(manifold.dist(center, edge) > radius)):

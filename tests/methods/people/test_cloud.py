@@ -242,3 +242,13 @@ def test_clouds_of_torch_points():
             cloud = hear_early(SPHERE, cloud, a, b, 1, 1, "", draw)
         assert cloud.points.dtype == middle(SPHERE, cloud).dtype == torch.float32
         SPHERE.check_point(cloud.points)
+
+
+def test_no_point_lies_beyond_the_end_of_a_manifold():
+    """Geodesics of the Bures-Wasserstein metric end: lengths of the prior are cut short there."""
+    manifold = gd.SPD(2, metric="bures-wasserstein")
+    x0 = manifold.random_point(np.random.default_rng(0))
+    prior = gd.IdealPoint().start(manifold, x0, np.random.default_rng(1)).belief.prior
+    cloud = anywhere(manifold, x0, prior._replace(radius=10.0), np.random.default_rng(2))
+    manifold.check_point(cloud.points)
+    assert np.isfinite(np.asarray(manifold.dist(cloud.points, x0[None]))).all()

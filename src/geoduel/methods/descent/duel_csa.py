@@ -261,8 +261,8 @@ class DuelCSA(DescentMethod):
         if self.domain is None:
             s = yield from mirrored_duels(manifold, frame, probe[asked])
         else:
-            ends = (state.outside + sign * probe[asked] for sign in (1, -1))
-            s = yield from duels(manifold, frame, *ends, self.domain)
+            one, other = state.outside + probe[asked], state.outside - probe[asked]
+            s = yield from duels(manifold, frame, one, other, self.domain)
         if repeats:
             noise = noise.see(s[asked[m:]], s[m:])
 

@@ -152,8 +152,8 @@ def line_search(
     """
 
     def better(new: float) -> Generator[tuple[Array, Array], Any, bool]:
-        ends = (base + length * h[None] for length in (new, t))
-        answer = yield from duels(manifold, frame, *ends, domain)
+        one, other = base + new * h[None], base + t * h[None]
+        answer = yield from duels(manifold, frame, one, other, domain)
         return bool(answer[0] < 0)
 
     furthest = reach(manifold, domain, frame.point)

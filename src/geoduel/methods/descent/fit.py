@@ -77,7 +77,7 @@ def fit(
         # Principal axes of the centres, about their mean.
         mass = np.bincount(about, weight * energy, len(C))
         mass[old:] += memory.across
-        total = float(np.sum(mass))
+        total = max(1e-300, float(np.sum(mass)))  # zero where no duel was between two points
         mean = mass @ C[:, 1:] / total
         C[:, 1:] -= mean
         m, V = np.linalg.eigh((C[:, 1:] * (mass / d)[:, None]).T @ C[:, 1:])

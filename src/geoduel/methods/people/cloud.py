@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..._numerics.arrays import Array, device, namespace
+from ..._numerics.arrays import Array, device, expand, namespace
 from ...manifolds.base import Manifold
 from ..frame import to_numpy
 from .observer import Raters
@@ -27,6 +27,7 @@ EFFECTIVE = 0.5  # share of effective points below which they are resampled
 SWEEPS = 2  # random steps after that
 STEPS = (0.15, 1.5)  # range of their lengths, in deviations of the cloud
 CENTRES = 32  # points that are tried as the middle
+WITHIN = 0.9  # share of the way to the end of a manifold that a step may go
 FARTHEST = 1e3  # lengths of ideals at first, in radii of the prior, at most
 
 
@@ -160,7 +161,11 @@ def _around(manifold: Manifold, x: Array, lengths: np.ndarray, rng: np.random.Ge
     c = rng.standard_normal((len(lengths), manifold.dim))
     c *= (lengths / np.linalg.norm(c, axis=1))[:, None]
     xp = namespace(x)
-    return manifold.from_coords(x, xp.asarray(c, dtype=x.dtype, device=device(x)))
+    v = manifold.from_coords(x, xp.asarray(c, dtype=x.dtype, device=device(x)))
+    if manifold.complete:
+        return v
+    share = xp.minimum(xp.ones(len(c), dtype=x.dtype), WITHIN * manifold.extent(x, v))
+    return expand(share, len(manifold.point_shape)) * v  # beyond, there are no points
 
 
 def _moved(manifold: Manifold, cloud: Cloud, size: float, rng: np.random.Generator) -> Cloud:
