@@ -30,6 +30,7 @@ def test_the_page_has_pictures_tables_and_a_comparison(records, tmp_path):
     assert (tmp_path / "tables" / "toys-area.csv").read_text().startswith("group,auto,pycma")
 
 
+@pytest.mark.slow
 def test_many_methods_and_groups_fit(record, tmp_path):
     many = [record([5], method=f"m{i}", group=f"g{i % 7}", problem=f"p{i % 7}") for i in range(20)]
     assert write_page(many, tmp_path).is_file()

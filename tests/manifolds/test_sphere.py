@@ -199,3 +199,16 @@ def test_equal_spheres_are_equal():
     assert hash(gd.Sphere(4)) == hash(SPHERE)
     assert gd.Sphere(5) != SPHERE
     assert repr(gd.Sphere(3, 32)) == "Sphere(3, 32)"
+
+
+def test_random_geodesics_go_where_unit_tangents_of_a_subclass_do():
+    class Flat(gd.Sphere):
+        def unit_tangent(self, rng, x, batch=()):
+            u = np.zeros((*batch, *x.shape))
+            u[..., 1] = 1.0
+            return u
+
+    north = np.array([1.0, 0, 0])
+    for x in (north, np.stack([north, north])):
+        walk = Flat(3).random_geodesic(np.random.default_rng(0), x)
+        np.testing.assert_allclose(walk(0.3)[..., 1], np.sin(0.3), rtol=1e-15)

@@ -33,7 +33,9 @@ def matrix() -> Any:
         pytest.skip("no benchmarks beside the tests")
     spec: Any = importlib.util.spec_from_file_location("reliability_methods", SCRIPT)
     module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(SCRIPT.parent)  # scripts share modules
+        spec.loader.exec_module(module)
     return module
 
 
@@ -224,9 +226,7 @@ def test_descents_without_end_say_so(method, name, dtype):
     x0 = manifold.random_point(RNG(0)).astype(dtype)
     oracle = gd.from_objective(only_points)
     result = quiet(oracle, manifold, x0, method=method, budget=3000, rng=0)
-    # In flat space it is far to where numbers end, and steps may get lost in rounding on the way.
-    ends = {"diverges", "ties", "budget"} if isinstance(manifold, gd.Euclidean) else {"diverges"}
-    assert result.stop_reason in ends
+    assert result.stop_reason == "diverges"
     manifold.check_point(result.x)
     assert f(result.x) < asked[0]
 

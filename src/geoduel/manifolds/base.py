@@ -202,13 +202,15 @@ class Manifold(ABC):
     def room(self, x: Array) -> float:
         """Length of the steps from ``x`` whose ends numbers of its dtype can hold.
 
-        The least one of several points. By default infinite where the manifold is `bounded`, else
-        the cube root of the largest number, and zero once an entry is larger.
+        The least one of several points. By default infinite where the manifold is `bounded`. Else
+        it is what the largest entry lacks of the cube root of the largest number, and next to
+        nothing once that is less than a hundredth.
         """
         if self.bounded:
             return math.inf
         most = largest(x) ** (1 / 3)
-        return most if float(namespace(x).max(abs(x))) < most else 0.0
+        left = most - float(namespace(x).max(abs(x)))
+        return max(0.0, left if left > most / 100 else min(left, self.typical_dist / 1000))
 
     @abstractmethod
     def log(self, x: Array, y: Array) -> Array:

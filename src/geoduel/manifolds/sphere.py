@@ -143,6 +143,8 @@ class Sphere(Manifold):
         return self._divide(v, xp.where(size == 0, xp.ones_like(size), length)), size * length
 
     def random_geodesic(self, rng: np.random.Generator, x: Array) -> Callable[..., Array]:
+        if type(self).unit_tangent is not Sphere.unit_tangent:  # a subclass has its own directions
+            return super().random_geodesic(rng, x)
         if vectors(x, x):
             return fast_walk(self, rng, x)
         # The direction is of length 1, and its product with x zero: less to compute than for a v.

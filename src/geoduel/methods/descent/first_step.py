@@ -86,7 +86,7 @@ def first_step(
     f is even, a maximum or a saddle, is left all the same: see `mirrored_or_off`. Where rounding
     decides the duels at such a point, h leads nowhere, and a step of the first length leaves it.
     Where all duels tie, the probes were too short to tell: the next first step is tried with four
-    times the length. The run ends with "ties" once that is the length of the manifold.
+    times the length, at most that of the manifold. Whoever runs the method says when to give up.
     """
     frame, t, d = state.frame, state.length, manifold.dim
     if domain is not None and domain.diameter < POINT:
@@ -95,7 +95,7 @@ def first_step(
     s, off = yield from mirrored_or_off(manifold, frame, t / math.sqrt(d) * Q, t, domain)
     if off is None and not s.any():
         longer = max(t, min(4 * t, reach(manifold, domain), 1e6 * manifold.typical_dist))
-        return state._replace(length=longer, stop="ties" if longer == t else None)
+        return state._replace(length=longer)
     if off is None:
         h = -(s @ Q) / np.linalg.norm(s)
         found = yield from line_search(manifold, frame, h, t, domain, doubt=True)
