@@ -479,6 +479,25 @@ def bench_costs() -> list[str]:
     return markdown(heads, cells) + bench_about(bench_runs())
 
 
+def crowds() -> list[str]:
+    rows = read("crowds")
+    if not rows:
+        return ["Not measured yet."]
+    cells = [
+        [
+            name.replace("^2", "²"),
+            str(row["crowds"]),
+            str(row["several"]),
+            str(row["right"]),
+            number(row["camp"], 2),
+            number(row["own"], 2),
+        ]
+        for name, row in rows.items()
+    ]
+    heads = ("crowds", "how many", "several camps", "members right", "camp's result, °", "own, °")
+    return markdown(heads, cells) + about(rows.values(), "seeds")
+
+
 def faults() -> list[str]:
     rows = read("faults")
     if not rows:
@@ -560,6 +579,7 @@ TABLES: dict[str, Callable[[], list[str]]] = {
     "bench-paper": partial(bench_areas, "paper"),
     "bench-costs": bench_costs,
     "mutants": mutants,
+    "crowds": crowds,
     "faults": faults,
     "bad-oracles": bad_oracles,
 }
@@ -579,7 +599,7 @@ def main() -> int:
     parser.add_argument("--check", action="store_true", help="exit with 1 if a page differs")
     check = parser.parse_args().check
     stale = []
-    for path in sorted(DOCS.glob("*.md")):
+    for path in sorted(DOCS.rglob("*.md")):
         page = path.read_text(encoding="utf-8")
         new = filled(page)
         if new != page:
