@@ -181,7 +181,10 @@ def test_tangent_vectors_of_all_sources_keep_to_the_sphere(m, length):
             else:
                 w = m.transport_along(x, v, v)
             x, v = y, length / expand(m.norm(y, w), 1) * w
-        assert np.max(m.point_defect(x)[1]) < 60 * np.finfo(float).eps  # bounded, not growing
+        # What two points differ in length is a part of their logarithm, so there rounding adds up
+        # like a random walk: by half a unit times √500, and the worst of 100 is four times as far.
+        most = 60 if source == "log" else 8
+        assert np.max(m.point_defect(x)[1]) < most * np.finfo(float).eps
         assert np.max(m.tangent_defect(x, v)[1]) < 1e-13 / min(length, 1)
 
 
