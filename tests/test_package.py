@@ -13,15 +13,30 @@ from graphlib import CycleError, TopologicalSorter
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
+from itertools import pairwise
 from pathlib import Path
 from pkgutil import resolve_name
 
 import pytest
 
 import geoduel
+from geoduel.methods.named import METHODS
 
 ROOT = Path(__file__).resolve().parents[1]
 SOURCE = Path(geoduel.__file__).parent
+# Of methods, by the version of the package; those not named have version 1.
+METHOD_VERSIONS = {
+    "0.2.0": {
+        "auto": 6,
+        "bisection": 3,
+        "block": 2,
+        "duel-csa": 5,
+        "duel-newton": 6,
+        "ideal-point": 6,
+        "rdngd": 2,
+        "rrdngd": 2,
+    }
+}
 PUBLIC = sorted(set(geoduel.__all__) - {"__version__"})
 GUIDE = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 PAGES = [*GUIDE, ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs" / "notebook").glob("*.md"))]
@@ -96,6 +111,14 @@ def logged_versions() -> list[str]:
     dated = [re.fullmatch(r"\[(\d+\.\d+\.\d+)\] - \d{4}-\d\d-\d\d", head) for head in heads[1:]]
     assert all(dated), f"headings are '## [1.2.3] - 2026-11-28', got {heads}"
     return [match[1] for match in dated if match]
+
+
+def test_the_version_rises_with_that_of_any_method():
+    """Studies name both, and whoever reads one must be told a version that can be installed."""
+    now = {name: kind.version for name, kind in METHODS.items() if kind.version > 1}
+    assert now == METHOD_VERSIONS[geoduel.__version__], "raise the package's version, add a line"
+    lines = list(METHOD_VERSIONS.values())
+    assert all(a.get(name, 1) <= b.get(name, 1) for a, b in pairwise(lines) for name in now)
 
 
 def test_package_is_typed():
