@@ -35,7 +35,7 @@ def test_each_command_has_help(command, capsys):
 
 
 def test_without_arguments_there_is_help(capsys):
-    assert main([]) == 2
+    assert main([]) in (0, 2)  # as click before and from 8.2 on has it
     said = capsys.readouterr()
     assert "Usage" in said.out + said.err
 
