@@ -134,8 +134,12 @@ def kill_runs(url: str, method: str, kills: int, rng: random.Random, undo: bool)
         while True:
             try:
                 duel = study.ask(rater=RATERS[len(study.duels) % 3])
+            except errors.NothingToAskError as error:  # held by one that was killed
+                time.sleep(error.retry_after)
+                continue
             except errors.StudyFinishedError:
                 time.sleep(9)  # to be killed as well
+                continue
             study.tell(duel, word(duel), rater=duel.rater)
             say(f"tell {duel.id} {word(duel)}")
             if undo and duel.id % 5 == 3 and random.random() < 0.5:
