@@ -94,7 +94,7 @@ def bounded_run(method, manifold, dtype, seed, budget, radius=0.3):
         budget=budget,
         rng=seed,
     )
-    assert float(manifold.dist(center, result.x)) <= radius
+    assert float(manifold.dist(center, result.x)) <= dtype(radius)  # as a number of the dtype
     manifold.check_point(result.x)
     return result, float(manifold.dist(result.x, nearest)) / radius
 
