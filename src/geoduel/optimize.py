@@ -266,8 +266,7 @@ class _Run:
         except KeyboardInterrupt:
             self.stop_reason = "interrupted"
         except BaseException as error:  # whatever it is, what was found is not lost with it
-            lost = isinstance(error, OutOfRangeError)
-            lost = lost or (isinstance(error, NotOnManifoldError) and not self.told)
+            lost = isinstance(error, OutOfRangeError | NotOnManifoldError) and not self.told
             if isinstance(error, Exception) and (lost or not self.sound(x, y, self.state.point)):
                 self.stop_reason = "diverges"  # what failed there is not to blame
                 self.state = self.sound_state

@@ -19,6 +19,7 @@ from geoduel.errors import (
     GeoduelWarning,
     NotOnManifoldError,
     OracleError,
+    OutOfRangeError,
 )
 
 SCRIPT = Path(__file__).resolve().parents[2] / "benchmarks" / "reliability_methods.py"
@@ -270,11 +271,12 @@ def test_the_last_sound_point_is_returned_where_a_method_leaves_the_manifold():
     assert abs(np.linalg.norm(result.x) - 1) < 1e-8
 
 
-def test_errors_of_callbacks_are_their_own():
+@pytest.mark.parametrize("kind", [NotOnManifoldError, OutOfRangeError])
+def test_errors_of_callbacks_are_their_own(kind):
     def callback(progress):
-        raise NotOnManifoldError("mine")
+        raise kind("mine")
 
-    with pytest.raises(NotOnManifoldError, match="mine") as caught:
+    with pytest.raises(kind, match="mine") as caught:
         gd.minimize(lambda x, y: 1, gd.Sphere(3), budget=50, rng=0, callback=callback)
     assert caught.value.result.iterations == 1
 

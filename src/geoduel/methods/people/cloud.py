@@ -164,7 +164,7 @@ def _around(manifold: Manifold, x: Array, lengths: np.ndarray, rng: np.random.Ge
     v = manifold.from_coords(x, xp.asarray(c, dtype=x.dtype, device=device(x)))
     if manifold.complete:
         return v
-    share = xp.minimum(xp.ones(len(c), dtype=x.dtype), WITHIN * manifold.extent(x, v))
+    share = xp.clip(WITHIN * manifold.extent(x, v), max=1.0)
     return expand(share, len(manifold.point_shape)) * v  # beyond, there are no points
 
 
