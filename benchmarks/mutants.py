@@ -213,6 +213,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--python", default=sys.executable, help="the one that has pytest")
     args = parser.parse_args()
+    python = os.path.abspath(args.python)  # the tests run in another folder
     try:
         import cosmic_ray.plugins  # noqa: F401
     except ImportError:
@@ -240,12 +241,12 @@ def main() -> None:
             (copy.parent / "shared").symlink_to(data)
         for part in ("src", "tests", "docs", "benchmarks"):
             shutil.copytree(ROOT / part, copy / part)
-        for file in ("pyproject.toml", "mkdocs.yml", "README.md", "CHANGELOG.md"):
-            shutil.copy(ROOT / file, copy)
+        for file in (path for path in ROOT.iterdir() if path.is_file()):
+            shutil.copy(file, copy)
         for k, mutant in enumerate(sample, 1):
             room = mutant.module.split("/")[0]
             drawn[room] += 1
-            if survives(mutant, copy, args.python, usual):
+            if survives(mutant, copy, python, usual):
                 words = f"{mutant.module}:{mutant.line} {mutant.change()}"
                 alive.setdefault(room, []).append(words)
                 print(f"survived  {words}", flush=True)
