@@ -100,8 +100,9 @@ NEXT = """async (side) => {
 def crowd(raters: int, rate: float, seconds: float, url: str | None) -> bool:
     """Let raters answer; return whether nothing was lost or doubled and nobody waited long."""
     with tempfile.TemporaryDirectory() as folder:
-        url = url or f"sqlite:///{folder}/duels.db"
-        if NAME in gd.study_names(url):  # of a run that was broken off
+        if url is None:
+            url = f"sqlite:///{folder}/duels.db"
+        elif NAME in gd.study_names(url):  # of a run that was broken off
             gd.delete_study(NAME, url)
         settings = {"batch": 4096, "iterations": 10, "step_size": 0.1, "radius": 0.2}
         gd.create_study(
