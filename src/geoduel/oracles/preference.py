@@ -159,8 +159,8 @@ def _is_async(f: Callable[..., Any]) -> bool:
 def _gathered(tasks: list[Coroutine[Any, Any, Any]], most: int) -> list[Any]:
     """Results of coroutines, so many at once, in the event loop of this package.
 
-    The loop stays, since clients of web services belong to the loop they were first used in; and it
-    has a thread of its own, since a notebook's thread has a running loop already.
+    The loop stays, since clients of web services belong to the loop they were first used in. It has
+    a thread of its own, since a notebook's thread has a running loop already.
     """
 
     async def all_of_them() -> list[Any]:
