@@ -53,7 +53,7 @@ def looks(name: str, d: int, seed: int) -> list[tuple[float, float | None]]:
     def look(p: gd.optimize.Progress) -> None:
         if len(found) < len(LOOKS) and p.duels > LOOKS[len(found)] * d:
             found.append(last[0])
-        last[0] = (float(np.linalg.norm(p.x - goal)), p.state.uncertainty)
+        last[0] = (float(np.linalg.norm(p.x - goal)), p.uncertainty)
 
     last: list[tuple[float, float | None]] = [(float("inf"), None)]
     oracle = gd.from_objective(lambda x: f(turn @ (x - goal), s))

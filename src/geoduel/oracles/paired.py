@@ -91,8 +91,9 @@ class Paired(OracleBase):
     def answers(
         self, x: Array, y: Array, point_ndim: int | None = None, executor: Executor | None = None
     ) -> Any:
-        single = point_ndim is None or x.ndim == y.ndim == point_ndim
-        lead, (xs, ys) = ((), (x[None], y[None])) if single else along_one_axis(point_ndim, x, y)
+        lead, xs, ys = (), x[None], y[None]
+        if point_ndim is not None and max(x.ndim, y.ndim) > point_ndim:
+            lead, (xs, ys) = along_one_axis(point_ndim, x, y)
         seeds = self._rng.integers(2**31, size=(len(xs), self._repeats)).tolist()
         runs = [
             (copied(point), seed)
@@ -105,7 +106,7 @@ class Paired(OracleBase):
         )
         means = np.reshape(values, (len(xs), self._repeats, 2)).mean(axis=1)
         signs = np.sign(means[:, 0] - means[:, 1])
-        return int(signs[0]) if single else as_like(np.reshape(signs, lead), x)
+        return as_like(np.reshape(signs, lead), x) if lead else int(signs[0])
 
 
 class _Simulation:
