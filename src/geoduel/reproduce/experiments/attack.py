@@ -21,7 +21,7 @@ from ...attack.command import DIGITS, prepared, usual_eps
 from ...errors import TiesWarning
 from ...plotting import panels
 from ..experiment import Experiment, Outcome, Plan, Task
-from ..report import Claim, Figure, Gallery, Part, Section, Table
+from ..report import Figure, Gallery, Part, Section, Table
 
 __all__ = ["ATTACK", "Attack"]
 
@@ -140,7 +140,7 @@ class Attack(Experiment):
             {"experiment": self.name, "method": label, "sees": r["row"]["sees"], **_counts(r)}
             for label, r in by.items()
         ]
-        return Section(self.name, self.title, parts, claims=_claims(by), rows=rows)
+        return Section(self.name, self.title, parts, rows=rows)
 
 
 CAPTION = (
@@ -201,66 +201,6 @@ def _row(label: str, record: dict[str, Any]) -> list[str]:
         words(c["forward_passes"], ",.0f"),
         words(c["ties"], ".0%"),
     ]
-
-
-def _claims(by: dict[str, dict[str, Any]]) -> list[Claim]:
-    where = "5.4, figure 5"
-    claims = []
-    code, text = by.get("RDNGD, settings of the code"), by.get("RDNGD, settings of the text")
-    zo, ours = by.get("ZO-RGD"), by.get("default method")
-    if code and text:
-        claims.append(
-            Claim(
-                where,
-                "RDNGD fools the network on all the images shown",
-                "100 %",
-                f"{np.mean(code['success']):.0%} with the settings of the code, "
-                f"{np.mean(text['success']):.0%} with those of the text",
-                None,
-                f"With ν = 1e-6 in single precision {_counts(code)['ties'] or 0:.0%} of the "
-                "comparisons are ties, as the perturbed images round to one and the same; a step "
-                "of 1e-6 moves nowhere in 1,000 iterations.",
-            )
-        )
-    if zo and ours:
-        a, b = (_counts(r)["forward_passes"] for r in (zo, ours))
-        claims.append(
-            Claim(
-                where,
-                "comparisons reach a higher loss at lower cost than ZO-RGD's 500 values",
-                "less time",
-                f"{b:,.0f} forward passes (default method) and {a:,.0f} (ZO-RGD), medians"
-                if a and b
-                else "–",
-                b / a if a and b else None,
-                "Right with probes that the arithmetic resolves: 500 values buy one step.",
-            )
-        )
-    if code and zo:
-        a, b = (_counts(r)["forward_passes"] for r in (code, zo))
-        claims.append(
-            Claim(
-                where,
-                "10 samples an iteration instead of 500: superior query efficiency",
-                "fewer queries",
-                f"{a:,.0f} forward passes against {b:,.0f}, medians" if a and b else "–",
-                a / b if a and b else None,
-                "With the settings of the code; those of the text do not move (E16).",
-            )
-        )
-    if by:
-        dimension = np.size(next(iter(by.values()))["originals"][0]) - 1
-        claims.append(
-            Claim(
-                where,
-                "The sphere has dimension about 1000",
-                "1,000",
-                f"{dimension:,}",
-                dimension / 1000,
-                "One less than the pixels; 3,071 for CIFAR-10 (E16).",
-            )
-        )
-    return claims
 
 
 def _bytes(images: Any) -> list[Any]:

@@ -16,7 +16,7 @@ from ...plotting import COLOURS, panels
 from ...problems import Leveling
 from ..experiment import Experiment, Outcome, Plan, Task
 from ..photos import Photo, jpeg, read_photos, seascapes
-from ..report import Claim, Figure, Gallery, Pace, Section, Table, number
+from ..report import Figure, Gallery, Pace, Section, Table, number
 
 __all__ = ["HORIZON", "step_degrees", "undo_tilt"]
 
@@ -157,7 +157,6 @@ class Horizon(Experiment):
                 Figure(self.name, _figure(found), CAPTION),
                 self._table(found),
             ],
-            claims=_claims(found),
             paces=[_pace(found, self.title)],
             rows=[_row(p, r) for p, r in found],
         )
@@ -259,49 +258,6 @@ def _row(photo: Photo, r: dict[str, Any]) -> dict[str, Any]:
         "RDNGD: duels": _stays(r["enough"]),
         "default: duels": _stays(r["default"]),
     }
-
-
-def _claims(found: Sequence[tuple[Photo, dict[str, Any]]]) -> list[Claim]:
-    n = len(found)
-    losses30 = [r["frobenius"]["loss"][30] for _, r in found]
-    there = sum(loss <= PLATEAU["frobenius"] for loss in losses30)
-    ends = {k: [r[k]["loss"][-1] for p, r in found if enough(p.degrees) <= T] for k in LOSSES}
-    levelled = sum(abs(r["frobenius"]["left"][-1]) <= CLOSE for _, r in found)
-    claims = [
-        Claim(
-            "5.5",
-            "Across all cases suboptimality reaches ~1e-5 within 30 iterations",
-            "all cases",
-            f"{there} of {n}",
-            there / n,
-            "30 steps of 0.573 degrees undo 17.2 degrees; the paper's own examples of 20.05 and "
-            "37.82 degrees need 35 and 66 (E17). Counted: at most (η/2)², where the loss stays.",
-        ),
-        Claim(
-            "5.5",
-            "T = 100 iterations level each image",
-            "all cases",
-            f"{levelled} of {n} within {CLOSE}°",
-            levelled / n,
-            f"100 steps undo 57.3 degrees. With tilt/0.573 + 10 iterations: {_levelled(found)} of "
-            f"{n}.",
-        ),
-    ]
-    for loss, name in (("frobenius", "the text's loss"), ("angle", "the code's loss")):
-        if ends[loss]:
-            middle = float(np.median(ends[loss]))
-            claims.append(
-                Claim(
-                    "5.5",
-                    f"The loss stabilises at 1e-5 due to the constant step ({name})",
-                    "1·10⁻⁵",
-                    number(middle),
-                    middle / 1e-5,
-                    "The last step leaves an angle uniform in ±η/2: the loss is at most "
-                    f"{number(PLATEAU[loss])} and its value depends on the tilt alone.",
-                )
-            )
-    return claims
 
 
 def _pace(found: Sequence[tuple[Photo, dict[str, Any]]], title: str) -> Pace:
