@@ -1,8 +1,8 @@
 """Table 1 of the paper by measurement: iterations and duels against 1/ε and against d.
 
-Every run takes step, radius and batch from a rule of the theorem for its ε and d, on a function for
-which the theorem's assumptions hold: the rule that the paper prints, and a better one that follows
-from the same proof. It stops when it has the accuracy that the theorem states.
+Every run takes step, radius and batch for its ε and d from a rule: the one that the paper prints, or
+a better one from the same proof. The theorem's assumptions hold for its function, and it stops when
+it has the accuracy that the theorem states.
 """
 
 from __future__ import annotations
