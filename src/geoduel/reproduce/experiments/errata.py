@@ -293,8 +293,8 @@ def theorems_as_settings() -> Table:
         body,
         "What the theorems would ask for on the paper's problems: guarantees, and no settings. The "
         "experiments use T = 50,000 and 5,000. For the Karcher mean L is the bound from the "
-        "start's value, and the diameter twice the start's distance. Rules other than the printed one follow from the "
-        "same proofs (`geoduel.theory`).",
+        "start's value, and the diameter twice the start's distance. Rules other than the printed "
+        "one follow from the same proofs (`geoduel.theory`).",
         name="theorems-as-settings",
     )
 
