@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 
@@ -19,6 +21,13 @@ def drawing():
 
 def test_the_same_figure_gives_the_same_svg():
     assert as_svg(drawing(), "x") == as_svg(drawing(), "x")
+
+
+def test_svg_paths_have_two_decimals_and_pass_through_the_same_places():
+    svg = as_svg(drawing(), "x")
+    numbers = re.findall(r"\d+\.\d+", " ".join(re.findall(r' d="([^"]*)"', svg)))
+    assert len(numbers) > 50
+    assert all(len(n.split(".")[1]) <= 2 for n in numbers)
 
 
 def test_svg_takes_the_colours_of_the_page_and_its_width():

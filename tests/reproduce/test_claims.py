@@ -22,6 +22,7 @@ from geoduel.reproduce.claims import (
     by_setting,
     conflicts,
     count,
+    equal,
 )
 from geoduel.reproduce.estimates import exact, median
 
@@ -88,6 +89,7 @@ def test_places_must_be_the_paper_s():
         (at_least(2), 2, 1.9),
         (above(2), 2.1, 2),
         (between(1, 2), 1, 2.1),
+        (equal(2, 1e-3), 2.0009, 2.0011),
     ],
 )
 def test_rules_say_what_they_do(rule, inside, outside):

@@ -34,6 +34,7 @@ __all__ = [
     "by_setting",
     "conflicts",
     "count",
+    "equal",
 ]
 
 HOLDS, PARTLY, FAILS, UNTESTED = "holds", "holds in part", "does not hold", "not tested"
@@ -96,6 +97,12 @@ def at_least(bound: float) -> Rule:
 def above(bound: float) -> Rule:
     """More than ``bound``."""
     return Rule(f"above {_short(bound)}", lambda x: x > bound)
+
+
+def equal(value: float, error: float) -> Rule:
+    """``value`` up to ``error``."""
+    words = f"{_short(value)}, up to {_short(error)}"
+    return Rule(words, lambda x: abs(x - value) <= error)
 
 
 def between(low: float, high: float) -> Rule:

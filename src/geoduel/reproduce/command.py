@@ -98,7 +98,11 @@ def reproduce(
         if cached:
             print(f"{cached} of {len(jobs)} runs were found in {out / 'cache'}")
         seconds = time.perf_counter() - began
-        for path in write(experiments, plan, outcomes, out, seconds=seconds, planned=len(jobs)):
+        about = _about(experiments, plan, outcomes, seconds, len(jobs))
+        sections = _sections(experiments, plan, outcomes)
+        if claims := [claim for section in sections for claim in section.claims]:
+            print("claims of the paper: " + ", ".join(f"{n} {v}" for v, n in count(claims).items()))
+        for path in write(sections, plan, outcomes, out, about):
             print(path)
     if interrupted:
         print(
@@ -110,17 +114,10 @@ def reproduce(
     return 0
 
 
-def write(
-    experiments: Sequence[Experiment],
-    plan: Plan,
-    outcomes: Sequence[Outcome],
-    out: Path,
-    *,
-    seconds: float,
-    planned: int,
-) -> list[Path]:
-    """Write the report, the records (CSV) and the summary (JSON); return the files."""
-    about = _about(plan, outcomes, seconds, planned)
+def _sections(
+    experiments: Sequence[Experiment], plan: Plan, outcomes: Sequence[Outcome]
+) -> list[Section]:
+    """What each experiment contributes to the report."""
     sections: list[Section] = []
     for experiment in experiments:
         own = [o for o in outcomes if o.experiment == experiment.name]
@@ -128,6 +125,17 @@ def write(
             section = experiment.section(plan, own)
             # A quick run judges no claim about full ones.
             sections.append(replace(section, claims=(), paces=()) if plan.quick else section)
+    return sections
+
+
+def write(
+    sections: Sequence[Section],
+    plan: Plan,
+    outcomes: Sequence[Outcome],
+    out: Path,
+    about: dict[str, Any],
+) -> list[Path]:
+    """Write the report, the records (CSV) and the summary (JSON); return the files."""
     claims = [claim for section in sections for claim in section.claims]
     records, table = out / "records.csv", out / "summary.json"
     _write_records(outcomes, records)
@@ -156,7 +164,7 @@ def _notes(plan: Plan, outcomes: Sequence[Outcome], about: dict[str, Any]) -> li
         "The experiments of Riemannian Dueling Optimization (Ren, Roy and Ma) with the settings "
         "that the paper prints, beside what its theorems state and its numerical section claims. "
         f"Made by geoduel {about['versions']['geoduel']} on {about['made']}: {len(outcomes)} runs, "
-        f"{about['cpu_seconds'] / 60:.1f} minutes of CPU time."
+        f"{about['cpu_seconds'] / 60:.1f} minutes of CPU time. The command: `{about['command']}`."
     ]
     if plan.quick:
         notes.append(
@@ -168,10 +176,17 @@ def _notes(plan: Plan, outcomes: Sequence[Outcome], about: dict[str, Any]) -> li
     return notes
 
 
-def _about(plan: Plan, outcomes: Sequence[Outcome], seconds: float, planned: int) -> dict[str, Any]:
-    """Versions, settings and times of the whole."""
+def _about(
+    experiments: Sequence[Experiment],
+    plan: Plan,
+    outcomes: Sequence[Outcome],
+    seconds: float,
+    planned: int,
+) -> dict[str, Any]:
+    """Command, versions, settings and times of the whole."""
     return {
         "made": time.strftime("%Y-%m-%d %H:%M"),
+        "command": _command(experiments, plan),
         "versions": versions(),
         "quick": plan.quick,
         "seeds": list(range(plan.seeds)),
@@ -182,6 +197,17 @@ def _about(plan: Plan, outcomes: Sequence[Outcome], seconds: float, planned: int
         "cached runs": sum(bool(o.about.get("cached")) for o in outcomes),
         "settings": _settings(outcomes),
     }
+
+
+def _command(experiments: Sequence[Experiment], plan: Plan) -> str:
+    """The command that makes this report; folders by their last name."""
+    names = [e.name for e in experiments]
+    words = ["all"] if set(names) == set(EXPERIMENTS) else names
+    words += ["--quick"] if plan.quick else []
+    words += ["--seeds", str(plan.seeds), "--sizes", "all" if plan.all_sizes else "first"]
+    for option, folder in (("--photos", plan.photos), ("--attack-data", plan.attack_data)):
+        words += [] if folder is None else [option, folder.name]
+    return " ".join(["geoduel reproduce", *words])
 
 
 def _settings(outcomes: Sequence[Outcome]) -> dict[str, Any]:

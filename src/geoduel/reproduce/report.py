@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import MissingExtraError
 from ..plotting import as_svg, save
-from .claims import HOLDS, VERDICTS, Claim, by_setting, conflicts, count
+from .claims import FAILS, PARTLY, UNTESTED, VERDICTS, Claim, by_setting, conflicts, count
 from .estimates import number
 
 if TYPE_CHECKING:
@@ -203,9 +203,9 @@ def _verdicts(claims: Sequence[Claim]) -> list[Section]:
     ]
     rows = [
         [c.verdict, ", ".join(c.where), c.says, c.rule_text, c.why]
-        for verdict in VERDICTS[::-1]
+        for verdict in (FAILS, PARTLY, UNTESTED)
         for c in claims
-        if c.verdict == verdict != HOLDS and not c.again
+        if c.verdict == verdict and not c.again
     ]
     if rows:
         head = ["verdict", "where", "the paper says", "rule", "where not, or why not"]
