@@ -7,7 +7,10 @@ import math
 import numpy as np
 import pytest
 
-from geoduel.reproduce.experiments.rates import SWEEPS, exponent
+from geoduel.reproduce import Plan
+from geoduel.reproduce.claims import FAILS, HOLDS
+from geoduel.reproduce.experiment import Outcome
+from geoduel.reproduce.experiments.rates import RATES, SWEEPS, exponent
 
 
 def test_exponents_are_recovered_with_their_error():
@@ -46,6 +49,40 @@ def test_table_1_states_iterations_and_duels():
     assert stated["eps", "duels"] == 2
     assert stated["d", "iterations"] == 0
     assert all(s.stated["d", "duels"] == 1 for s in SWEEPS.values())
+
+
+def outcomes(name, take):
+    """As if every run had taken a share of the printed bound."""
+    sweep = SWEEPS[name]
+    made = []
+    for task in RATES.tasks(Plan()):
+        s = task.settings
+        if s["study"] == name and s["rule"] == "printed":
+            iterations, duels = sweep.bound(s["d"], s["eps"], **sweep.rules["printed"])
+            record = {
+                "iterations": [take * iterations] * 3,
+                "duels": [take * duels] * 3,
+                "allowed": duels,
+                "missed": 0,
+            }
+            made.append(Outcome("rates", task, record))
+    return made
+
+
+@pytest.mark.parametrize("name", SWEEPS)
+@pytest.mark.parametrize(("take", "verdict"), [(0.5, HOLDS), (1.5, FAILS)])
+def test_a_row_of_table_1_holds_below_its_bound(name, take, verdict):
+    row, growth = RATES.section(Plan(), outcomes(name, take)).claims
+    assert row.verdict == verdict
+    assert {round(e.value, 6) for e in row.cases.values()} == {take}
+    assert growth.verdict == HOLDS  # the bounds are what they are
+
+
+def test_runs_that_missed_their_bound_fail():
+    made = outcomes("bowl", 0.5)
+    made[0].record["missed"] = 1
+    row, _ = RATES.section(Plan(), made).claims
+    assert row.cases["duels, along 1/ε"].value == math.inf
 
 
 def test_the_printed_rule_comes_first_and_is_measured_at_fewer_points():
