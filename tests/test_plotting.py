@@ -12,7 +12,7 @@ from geoduel.plotting import COLOURS, INK, as_svg, band, panels, save, superscri
 def drawing():
     with panels(1, 2) as (figure, axes):
         x = np.linspace(0, 1, 5)
-        band(axes[0, 0], x, np.array([x, x + 1]), colour=COLOURS[0], label="one")
+        band(axes[0, 0], x, x, x, x + 1, colour=COLOURS[0], label="one")
         axes[0, 1].set_title("<two>")
     return figure
 
@@ -45,10 +45,11 @@ def test_powers_of_ten_alone_are_labelled():
     assert {"10⁰", "10¹", "10²"} <= words
 
 
-def test_a_band_is_the_median_between_the_quartiles():
-    values = np.arange(5.0)[:, None] * [1.0, 2.0]  # five runs, two places
+def test_a_band_is_a_line_between_its_ends():
+    low, middle, high = np.array([[1.0, 2.0], [2.0, 4.0], [3.0, 6.0]])
     with panels(1, 1) as (figure, axes):
-        band(axes[0, 0], np.array([0.0, 1.0]), values, colour=COLOURS[0], label="x")
+        x = np.array([0.0, 1.0])
+        band(axes[0, 0], x, low, middle, high, colour=COLOURS[0], label="x")
     (line,), (area,) = figure.axes[0].lines, figure.axes[0].collections
     assert line.get_ydata().tolist() == [2.0, 4.0]
     heights = area.get_paths()[0].vertices[:, 1]

@@ -139,9 +139,16 @@ def as_svg(figure: Figure, alt: str) -> str:
 
 
 def band(
-    axis: Any, x: np.ndarray, values: np.ndarray, *, colour: str, label: str, style: str = "-"
+    axis: Any,
+    x: np.ndarray,
+    low: np.ndarray,
+    middle: np.ndarray,
+    high: np.ndarray,
+    *,
+    colour: str,
+    label: str,
+    style: str = "-",
 ) -> None:
-    """Draw the median over the first axis of ``values`` and, around it, the quartiles."""
-    low, middle, high = np.percentile(values, [25, 50, 75], axis=0)
+    """Draw a line and, around it, the area between its lower and upper ends."""
     axis.plot(x, middle, style, color=colour, label=label)
     axis.fill_between(x, low, high, color=colour, alpha=0.16, linewidth=0)

@@ -54,7 +54,7 @@ class Karcher(Problem):
     References
     ----------
     Bhatia, Positive Definite Matrices (2007), chapter 6; Ren, Roy and Ma, Riemannian Dueling
-    Optimization, sections 5.2 and 5.3. Graded matrices: Barlow and Demmel, SIAM J. Numer. Anal. 27
+    Optimization, sections 5.1.2 and 5.1.3. Graded matrices: Barlow and Demmel, SIAM J. Numer. Anal. 27
     (1990).
 
     Examples

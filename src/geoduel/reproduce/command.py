@@ -7,6 +7,7 @@ import json
 import sys
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from ..errors import ArgumentError
 from ..plotting import require
 from . import EXPERIMENTS
 from .cache import Cache
+from .claims import count
 from .convergence import Convergence, summary
 from .experiment import Experiment, Outcome, Plan, run_all, versions
 from .report import Section, report_template, write_report
@@ -123,10 +125,18 @@ def write(
     for experiment in experiments:
         own = [o for o in outcomes if o.experiment == experiment.name]
         if own or not experiment.tasks(plan):  # what cannot run says why
-            sections.append(experiment.section(plan, own))
+            section = experiment.section(plan, own)
+            # A quick run judges no claim about full ones.
+            sections.append(replace(section, claims=(), paces=()) if plan.quick else section)
+    claims = [claim for section in sections for claim in section.claims]
     records, table = out / "records.csv", out / "summary.json"
     _write_records(outcomes, records)
-    document = {**about, "results": {s.name: list(s.rows) for s in sections}}
+    document = {
+        **about,
+        "verdicts": count(claims),
+        "claims": [claim.as_json() for claim in claims],
+        "results": {s.name: list(s.rows) for s in sections},
+    }
     table.write_text(
         json.dumps(document, indent=2, ensure_ascii=False, default=_plain) + "\n", encoding="utf-8"
     )
@@ -151,7 +161,7 @@ def _notes(plan: Plan, outcomes: Sequence[Outcome], about: dict[str, Any]) -> li
     if plan.quick:
         notes.append(
             "A quick run: a tenth of the iterations. Its numbers show that everything works, and "
-            "cannot be put beside the paper's; claims about the full runs are left out."
+            "cannot be put beside the paper's; so it judges no claim."
         )
     if len(outcomes) < about["planned runs"]:
         notes.append(f"Interrupted: {len(outcomes)} of {about['planned runs']} runs are shown.")
@@ -188,7 +198,7 @@ def _rows(experiments: Sequence[Experiment], outcomes: Sequence[Outcome]) -> lis
     for experiment in experiments:
         own = [o for o in outcomes if o.experiment == experiment.name]
         if own and isinstance(experiment, Convergence):
-            rows += summary(experiment.curves(own))
+            rows += summary([c for c in experiment.curves(own) if not c.control])
     return rows
 
 

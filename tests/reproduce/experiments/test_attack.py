@@ -40,7 +40,6 @@ def test_section_from_few_images(tmp_path):
     kinds = [type(part) for part in section.parts]
     assert kinds == [str, Figure, Table, Gallery]
     assert len(section.rows) == len(wanted)
-    assert section.claims
     page = write_report([section], tmp_path, title="t", notes=[], about={}).read_text()
     assert "Attack on a deep neural network" in page
     assert page.count("data:image/jpeg") == 3 * (1 + len(wanted))

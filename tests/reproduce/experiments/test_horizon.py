@@ -98,8 +98,6 @@ def test_the_section_shows_every_picture(monkeypatch):
     assert section.rows[1]["left after 100"] > 4  # 100 steps undo 57.3 degrees
     pictures = next(b for b in section.parts if isinstance(b, Gallery))
     assert all(data.startswith(b"\xff\xd8") for row in pictures.rows for data, _ in row)
-    never = section.claims[0]
-    assert never.measured == "1 of 2"  # level within 30 iterations
 
 
 def test_seascapes_are_the_default():

@@ -14,8 +14,9 @@ from ...optimize import minimize
 from ...oracles.objective import from_objective
 from ...plotting import COLOURS, band, panels
 from ...schedules import cosine
+from ..estimates import median_band, number
 from ..experiment import Experiment, Outcome, Plan, Task, evenly
-from ..report import Figure, Section, Table, number
+from ..report import Figure, Section, Table
 from .lemmas import directions
 
 __all__ = ["AMPLIFICATION"]
@@ -202,7 +203,7 @@ def _figure(
             length = min(len(r["gap"]) for r in records)
             gaps = np.array([r["gap"][:length] for r in records])
             x = np.median([r["duels"][:length] for r in records], axis=0)
-            band(right, x[1:], gaps[:, 1:], colour=COLOURS[hue], label=name)
+            band(right, x[1:], *median_band(gaps[:, 1:]), colour=COLOURS[hue], label=name)
         right.set(xscale="log", yscale="log", xlabel="duels", title="f − f* of runs, r = 4")
         right.legend()
     return figure

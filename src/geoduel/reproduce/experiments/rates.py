@@ -23,8 +23,9 @@ from ...manifolds.base import Manifold
 from ...optimize import Progress, minimize
 from ...oracles.objective import from_objective
 from ...plotting import COLOURS, panels
+from ..estimates import number
 from ..experiment import Experiment, Outcome, Plan, Task
-from ..report import Figure, Section, Table, number
+from ..report import Figure, Section, Table
 
 __all__ = ["RATES", "exponent"]
 
