@@ -398,7 +398,6 @@ def _unit(e: torch.Tensor) -> torch.Tensor:
     return e / torch.sqrt(_dot(e, e)).clamp_min(1e-12)
 
 
-
 def _mean(weights: torch.Tensor, u: torch.Tensor) -> torch.Tensor:
     """The mean of weighted directions, as h̄ of equation (12), with a leading axis of length 1."""
     return torch.mean(weights[:, None, None, None] * u, dim=0, keepdim=True)

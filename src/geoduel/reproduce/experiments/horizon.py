@@ -252,7 +252,8 @@ class Horizon(Experiment):
 
 
 NOT_THEIRS = (
-    "These are not the paper's data, so no claim is judged by them (photographs: `--photos FOLDER`)."
+    "These seascapes are not the paper's data, so no claim is judged by them (photographs: "
+    "`--photos FOLDER`)."
 )
 QUICK = "A quick run judges no claims."
 CAPTION = (
@@ -263,13 +264,13 @@ CAPTION = (
 
 
 def _counts(found: Sequence[tuple[Photo, dict[str, Any]]]) -> str:
-    """How many photos have reached which loss after 30 iterations."""
+    """How many pictures have reached which of the text's losses after 30 iterations."""
     losses = [r["frobenius"]["loss"][EARLY] for _, r in found]
     parts = [
-        f"{sum(loss <= bound for loss in losses)} at {number(bound)}"
+        f"{sum(loss <= bound for loss in losses)} have reached {number(bound)}"
         for bound in (CLAIMED, 2.5e-5, PLATEAU["frobenius"])
     ]
-    return f"After {EARLY} iterations, of {len(found)} pictures are {', '.join(parts)} or below."
+    return f"After {EARLY} iterations, of {len(found)} pictures {', '.join(parts)}."
 
 
 def _turned(image: Any, photo: Photo, left: float) -> Any:
