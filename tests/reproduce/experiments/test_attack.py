@@ -16,6 +16,7 @@ from geoduel.attack.data import CIFAR10_CLASSES
 from geoduel.attack.published import PUBLISHED
 from geoduel.reproduce.claims import FAILS, HOLDS, PARTLY, UNTESTED
 from geoduel.reproduce.experiment import Outcome, Plan, Task
+from geoduel.reproduce.experiments import attack
 from geoduel.reproduce.experiments.attack import (
     ATTACK,
     DIRECTIONS,
@@ -111,6 +112,15 @@ def test_falls_and_setbacks():
     assert falls(record([1.0])) == setback(record([1.0])) == 0
 
 
+def test_means_keep_the_images_that_are_done():
+    short, long = record([1.0, 3.0]), record([1.0, 0.5, 2.0, 5.0])
+    at, mean = attack._mean([short, long], "iteration")
+    assert (at[0], at[-1]) == (1, pytest.approx(4))  # iterations + 1, for the logarithm
+    expected = {1.0: 1.0, 2.0: 2.0, 3.0: 2.5, 4.0: 4.0}  # of the highest losses so far
+    for when, value in expected.items():
+        assert mean[np.searchsorted(at, when - 1e-9)] == pytest.approx(value)
+
+
 # -- verdicts --------------------------------------------------------------------------------------
 
 WOBBLY = (0.1, 0.2, 0.1, 0.2, 0.1, 0.2, 0.1, 0.8)
@@ -188,7 +198,7 @@ def test_claims_about_pictures(found, directions):
     assert unseen.verdict == UNTESTED
     assert "32.0 dB" in unseen.why
     sphere = claim(made, "The sphere")
-    assert sphere.cases[""].value == 32 * 32 * 3 - 1
+    assert sphere.cases["CIFAR-10"].value == 32 * 32 * 3 - 1
     assert sphere.verdict == FAILS
     json.dumps([c.as_json() for c in made], allow_nan=False)
 

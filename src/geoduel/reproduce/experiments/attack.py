@@ -500,7 +500,7 @@ def attack_claims(found: dict[str, Records], directions: Records) -> list[Claim]
             "The sphere has dimension about 1000",
             "dimension",
             between(900, 1100),
-            {"": exact(pixels - 1)},
+            {"CIFAR-10": exact(pixels - 1)},
             remark="One less than the pixels in three colours (E16).",
         ),
     ]
