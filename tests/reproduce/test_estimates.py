@@ -8,7 +8,16 @@ import numpy as np
 import pytest
 
 from geoduel.errors import ArgumentError
-from geoduel.reproduce.estimates import LEVEL, exact, fitted, median, median_band, number, share
+from geoduel.reproduce.estimates import (
+    LEVEL,
+    exact,
+    fitted,
+    mean,
+    median,
+    median_band,
+    number,
+    share,
+)
 
 
 @pytest.mark.parametrize(("n", "coverage"), [(1, 0.0), (3, 0.75), (5, 0.9375), (8, 1 - 18 / 256)])
@@ -46,6 +55,14 @@ def test_shares_have_the_exact_interval():
     assert at_least(e.low, k) == pytest.approx(0.05)
     assert 1 - at_least(e.high, k + 1) == pytest.approx(0.05)
     assert (share([True] * 4).high, share([False] * 4).low) == (1.0, 0.0)
+
+
+def test_intervals_of_means_are_student_s():
+    """With two values x and y: half the difference times the quantile tan(0.45 π) = 6.31."""
+    e = mean([1.0, 3.0])
+    assert (e.value, e.high) == (2.0, pytest.approx(2 + math.tan(0.45 * math.pi)))
+    with pytest.raises(ArgumentError, match="two or more"):
+        mean([1.0])
 
 
 def test_fits_and_counts():

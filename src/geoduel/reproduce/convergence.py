@@ -13,7 +13,7 @@ import numpy as np
 
 from ..domains.base import Domain
 from ..errors import TiesWarning
-from ..optimize import minimize
+from ..optimize import Progress, minimize
 from ..plotting import COLOURS, band, panels
 from ..result import Result
 from .claims import Claim, above, at_most
@@ -41,7 +41,9 @@ __all__ = [
     "valued",
 ]
 
+Callback = Callable[[Progress], None]
 KEPT_RECORDS = 400  # of a run, in the cache
+KEPT_ITERATES = 200
 DEFAULT = "default method"
 PACED = "RDNGD cosine"
 # Hues by method, numbers in `plotting.COLOURS`: one method looks the same in every figure.
@@ -70,7 +72,8 @@ class Line:
     label : str
         As in the legend.
     run : callable
-        ``run(problem, rng)`` makes the run and returns its result, with the gap f - f* recorded.
+        ``run(problem, rng, watch)`` makes the run and returns its result, with the gap f - f* of
+        the best point recorded. It calls ``watch(progress)`` after each iteration, if it can.
     settings : dict
         What the run depends on, as JSON values.
     sees : {"duels", "values", "gradients"}
@@ -81,7 +84,7 @@ class Line:
     """
 
     label: str
-    run: Callable[[Any, np.random.Generator], Result]
+    run: Callable[[Any, np.random.Generator, Callback | None], Result]
     settings: dict[str, Any] = field(default_factory=dict)
     sees: str = "duels"
     control: str = ""
@@ -98,7 +101,7 @@ def duelled(
 ) -> Line:
     """Return a line that runs a method of the package through duels alone, true or of a control."""
 
-    def run(problem: Any, rng: np.random.Generator) -> Result:
+    def run(problem: Any, rng: np.random.Generator, watch: Callback | None = None) -> Result:
         oracle = control(problem.oracle(), lie, rng.spawn(1)[0]) if lie else problem.oracle()
         with warnings.catch_warnings():  # the paper's radius gives ties near the optimum
             warnings.simplefilter("ignore", TiesWarning)
@@ -110,6 +113,7 @@ def duelled(
                 iterations=iterations,
                 rng=rng,
                 monitor=problem.gap,
+                callback=watch,
                 ties=ties,
                 domain=None if domain is None else domain(problem),
                 **settings,
@@ -145,7 +149,25 @@ def valued(
     **settings: Any,
 ) -> Line:
     """Return a line that runs a yardstick, which sees more than duels."""
-    return Line(label, run, {k: _plain(v) for k, v in settings.items()}, sees)
+
+    def unwatched(problem: Any, rng: np.random.Generator, watch: Callback | None = None) -> Result:
+        return run(problem, rng)
+
+    return Line(label, unwatched, {k: _plain(v) for k, v in settings.items()}, sees)
+
+
+class Iterates:
+    """The gap of the iterates x_k, which the paper draws, at evenly spread iterations."""
+
+    def __init__(self, problem: Any, iterations: int) -> None:
+        self.problem, self.every = problem, max(1, iterations // KEPT_ITERATES)
+        self.iteration: list[int] = []
+        self.gap: list[float] = []
+
+    def __call__(self, progress: Progress) -> None:
+        if progress.iteration % self.every == 0:
+            self.iteration.append(progress.iteration)
+            self.gap.append(float(self.problem.gap(progress.point)))
 
 
 def _plain(value: Any) -> Any:
@@ -216,8 +238,10 @@ class Convergence(Experiment):
         index = [line.label for line in lines].index(settings["label"])
         problem = self.problem(size, seed)
         start = float(problem.gap(problem.x0))  # solves for the optimum before the clocks run
+        planned = settings.get("iterations")
+        iterates = None if planned is None else Iterates(problem, planned)
         wall, cpu = time.perf_counter(), time.process_time()
-        result = lines[index].run(problem, np.random.default_rng([seed, size, index]))
+        result = lines[index].run(problem, np.random.default_rng([seed, size, index]), iterates)
         # The history has the time on the clock; this much of it the processor worked here.
         share = (time.process_time() - cpu) / (time.perf_counter() - wall)
         h = result.history
@@ -231,6 +255,7 @@ class Convergence(Experiment):
             "seconds": [round(share * h.seconds[i], 6) for i in keep],
             "gap": [float(h.monitor[i]) for i in keep],
             "last_gap": float(problem.gap(result.x_last)),
+            "iterates": {"iteration": iterates.iteration, "gap": iterates.gap} if iterates else {},
             "ties": result.ties,
             "stop": result.stop_reason,
         }
@@ -276,7 +301,8 @@ class Convergence(Experiment):
             f"CPU time: median and its {LEVEL:.0%} interval over {seeds} "
             f"{'seeds' if seeds > 1 else 'seed'}. "
             "Dashed lines see values or gradients, and their evaluations are counted in place of "
-            "duels. A dot ends a line that is shorter than the others."
+            "duels. Dotted, on the left: the iterates x_k, which may be worse than the best point. "
+            "A dot ends a line that is shorter than the others."
         )
         return [Figure(self.name, convergence_figure(found, titles, HUES), caption)]
 
@@ -611,6 +637,17 @@ def _curve(axis: Any, c: Curve, column: str, colour: str) -> None:
     keep = x > 0 if column != "iteration" else x >= 0
     style = "-" if c.sees == "duels" else "--"
     band(axis, x[keep], *median_band(gaps[:, keep]), colour=colour, label=c.label, style=style)
+    if column == "iteration":
+        _iterates(axis, c, start, colour)
     planned = c.settings.get("iterations")
     if x[keep].size and (planned is None or c.records[0]["iteration"][-1] < planned):
         axis.plot(x[keep][-1], np.median(gaps[:, -1]), "o", color=colour, markersize=4)
+
+
+def _iterates(axis: Any, c: Curve, start: np.ndarray, colour: str) -> None:
+    """The median gap of the iterates x_k, where they were recorded."""
+    found = [r["iterates"] for r in c.records if r.get("iterates", {}).get("iteration")]
+    if len(found) == len(c.records):
+        gaps = np.maximum([i["gap"] for i in found], 1e-15 * start)
+        _, middle, _ = median_band(gaps)
+        axis.plot(found[0]["iteration"], middle, ":", color=colour, lw=0.9, alpha=0.8)

@@ -16,7 +16,17 @@ import numpy as np
 from ..errors import ArgumentError
 from ..plotting import superscript
 
-__all__ = ["LEVEL", "Estimate", "exact", "fitted", "median", "median_band", "number", "share"]
+__all__ = [
+    "LEVEL",
+    "Estimate",
+    "exact",
+    "fitted",
+    "mean",
+    "median",
+    "median_band",
+    "number",
+    "share",
+]
 
 LEVEL = 0.9
 NORMAL = 1.645  # quantile of the normal law, 5 % on each side
@@ -77,6 +87,24 @@ def median_band(values: Sequence[float] | np.ndarray) -> tuple[np.ndarray, ...]:
     k = _rank(n)
     middle = (ordered[(n - 1) // 2] + ordered[n // 2]) / 2
     return ordered[k - 1], middle, ordered[n - k]
+
+
+def mean(values: Sequence[float], over: str = "runs") -> Estimate:
+    """Mean with Student's interval, for statements about expectations; at least two values.
+
+    Examples
+    --------
+    >>> mean([1.0, 2.0, 3.0]).text
+    '2.0 (0.31 to 3.7; 3 runs)'
+    """
+    from scipy.special import stdtrit
+
+    x = np.asarray(_checked(values), dtype=float)
+    if len(x) < 2:
+        raise ArgumentError(f"values must be two or more for a mean's interval, got {list(values)}")
+    middle, error = float(x.mean()), float(x.std(ddof=1) / math.sqrt(len(x)))
+    reach = float(stdtrit(len(x) - 1, (1 + LEVEL) / 2)) * error
+    return Estimate(middle, middle - reach, middle + reach, LEVEL, tuple(values), over)
 
 
 def share(outcomes: Sequence[bool], over: str = "seeds") -> Estimate:

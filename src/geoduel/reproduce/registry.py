@@ -10,6 +10,7 @@ from .experiments.karcher import KARCHER, KARCHER_LOG_UNIFORM, KARCHER_UNIFORM
 from .experiments.lemmas import LEMMAS
 from .experiments.rates import RATES
 from .experiments.rayleigh import RAYLEIGH
+from .experiments.theorems import THEOREMS
 
 __all__ = ["EXPERIMENTS"]
 
@@ -26,6 +27,7 @@ EXPERIMENTS: dict[str, Experiment] = {
         ATTACK,
         HORIZON,
         RATES,
+        THEOREMS,
         LEMMAS,
         AMPLIFICATION,
         ERRATA,
