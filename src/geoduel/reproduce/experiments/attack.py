@@ -79,17 +79,17 @@ LIES: dict[str, Callable[[int], Callable[[Any], Any]]] = {
 LINES = {
     line.label: line
     for line in (
+        Line("PGD", "pgd", 150),
+        Line("RGD", "rgd", 150),
         Line("ZO-RGD", "zo-rgd", SCORED, 501),
         Line("RDNGD, text", "rdngd-text", T, 10),
         Line("RDNGD, code", "rdngd-released", T, 10),
-        Line("RDNGD, repaired", "rdngd", T, 10, published=False),
-        Line("ZO-RGD, repaired", "zo-rgd", SCORED, 501, published=False),
-        Line("default method", "auto", 10 * T, published=False),
         *(Line(f"RDNGD, code, {lie}", "rdngd-released", MISLED, 10, control=lie) for lie in LIES),
-        Line("PGD", "pgd", 150),
-        Line("RGD", "rgd", 150),
         Line("PGD, repaired", "pgd", 100, published=False),
         Line("RGD, repaired", "rgd", 100, published=False),
+        Line("ZO-RGD, repaired", "zo-rgd", SCORED, 501, published=False),
+        Line("RDNGD, repaired", "rdngd", T, 10, published=False),
+        Line("default method", "auto", 10 * T, published=False),
     )
 }
 DIRECTIONS = "directions"  # the task that measures how accurate a direction is
@@ -111,7 +111,7 @@ class Attack(Experiment):
         common = {"data": data, "images": images, "eps": usual_eps(data)}
         tasks = []
         for image in range(images):
-            for line in LINES.values():
+            for line in sorted(LINES.values(), key=lambda line: -line.iterations * line.each):
                 settings = {**asdict(line), "iterations": -(-line.iterations // share)}
                 tasks.append(
                     Task(f"attack: {line.label}", {**settings, **common, "image": image}, image)
@@ -300,7 +300,7 @@ def by_label(outcomes: Sequence[Outcome]) -> tuple[dict[str, Records], Records, 
     Returns
     -------
     found : dict
-        Records by label, in the order of `LINES` and of the images.
+        Records by label, in the order of `LINES` and of the images, with the iterations allowed.
     directions : list
         What was measured of the directions, image by image.
     images : list of int
@@ -308,7 +308,9 @@ def by_label(outcomes: Sequence[Outcome]) -> tuple[dict[str, Records], Records, 
     """
     every: dict[tuple[str, int], dict[str, Any]] = {}
     for o in outcomes:
-        every[o.task.settings["label"], o.task.settings["image"]] = o.record
+        settings = o.task.settings
+        record = {**o.record, "allowed": settings.get("iterations")}
+        every[settings["label"], settings["image"]] = record
     numbers = sorted({image for _, image in every})
     names = (*LINES, DIRECTIONS)
     images = [i for i in numbers if all((name, i) in every for name in names)]
@@ -655,7 +657,7 @@ def _mean(records: Records, what: str) -> tuple[np.ndarray, np.ndarray]:
 def _table(found: dict[str, Records]) -> Table:
     body = []
     for label, records in found.items():
-        line, r = LINES[label], records[0]
+        r, published = records[0], LINES[label].published
         fooled = sum(r["fooled"] for r in records)
         least = "≥ " if 2 * fooled <= len(records) else ""  # the median is that of a failure
 
@@ -663,13 +665,12 @@ def _table(found: dict[str, Records]) -> Table:
             return least + format(float(np.median([r[what][-1] for r in records])), form)
 
         asked = sum(r["duels"] for r in records)
-        published = line.published
         body.append(
             [
                 label,
                 r["sees"],
                 f"{fooled} of {len(records)}",
-                f"{line.iterations:,}",
+                f"{r['allowed']:,}",
                 spent("iteration", ",.0f"),
                 f"{_middle(records, 'outwards'):.0f}" if published else "",
                 spent("passes", ",.0f"),
