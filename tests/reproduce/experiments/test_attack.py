@@ -23,6 +23,7 @@ from geoduel.reproduce.experiments.attack import (
     IMAGES,
     LIES,
     LINES,
+    QUICK,
     attack_claims,
     by_label,
     falls,
@@ -259,12 +260,13 @@ def test_digits_judge_no_claim(tmp_path):
     made = [Outcome("attack", t, r) for t, r in zip(tasks, records, strict=True)]
     by, measured, _ = by_label(made)
     start = {label: r[0]["loss"][0] for label, r in by.items()}
+    assert max(len(r[0]["loss"]) for label, r in by.items() if LINES[label].published) == QUICK + 1
     assert start["ZO-RGD"] == start["RDNGD, code"] == start["PGD"]  # the image itself
     assert by["RDNGD, code"][0]["fooled"]
     assert not any(by[f"RDNGD, code, {lie}"][0]["fooled"] for lie in LIES)
     assert by["RDNGD, text"][0]["moved"] <= 15 * 1e-6
     assert 0.2 < measured[0]["duels"] < 0.6 < measured[0]["values"]  # 10 and 500 in 63 dimensions
-    assert abs(measured[0]["coin"]) < 0.1
+    assert abs(measured[0]["coin"]) < 4 / math.sqrt(63 * 5)
     section = ATTACK.section(Plan(), made)
     assert not section.claims
     assert any(isinstance(p, str) and "not the paper's data" in p for p in section.parts)

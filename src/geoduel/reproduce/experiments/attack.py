@@ -34,8 +34,10 @@ T = 1000  # the paper's iterations, of ten duels each
 SCORED = 40  # ZO-RGD's, of 501 passes each: together as many passes as RDNGD's duels
 MISLED = 100  # with false answers
 IMAGES, QUICK_IMAGES = 5, 2
+QUICK = 30  # iterations after which a quick run ends, even on its walk to the sphere
 WIDE = 0.1  # of the radius: probes that single precision resolves
 DRAWS = {"duels": 50, "values": 2}  # estimates of a direction whose accuracy is measured
+QUICK_DRAWS = {"duels": 5, "values": 1}
 
 
 @dataclass(frozen=True)
@@ -113,10 +115,13 @@ class Attack(Experiment):
         for image in range(images):
             for line in sorted(LINES.values(), key=lambda line: -line.iterations * line.each):
                 settings = {**asdict(line), "iterations": -(-line.iterations // share)}
+                if plan.quick:
+                    settings["most"] = QUICK
                 tasks.append(
                     Task(f"attack: {line.label}", {**settings, **common, "image": image}, image)
                 )
-            settings = {"label": DIRECTIONS, "draws": DRAWS, **common, "image": image}
+            draws = QUICK_DRAWS if plan.quick else DRAWS
+            settings = {"label": DIRECTIONS, "draws": draws, **common, "image": image}
             tasks.append(Task(f"attack: {DIRECTIONS}", settings, image))
         return tasks
 
@@ -190,7 +195,8 @@ def _published(network: Any, picture: Any, settings: dict[str, Any]) -> dict[str
         seconds.append(time.process_time() - began)
         outwards += look.outwards
         on_sphere = len(loss) - outwards
-        if on_sphere > settings["iterations"] or (on_sphere and look.fooled):
+        done = on_sphere > settings["iterations"] or len(loss) > settings.get("most", math.inf)
+        if done or (on_sphere and look.fooled):
             break
     first, last = looks[0], looks[-1]
     return {
@@ -200,7 +206,7 @@ def _published(network: Any, picture: Any, settings: dict[str, Any]) -> dict[str
         "passes": passes,
         "seconds": [round(s, 4) for s in seconds],
         "outwards": outwards,
-        "fooled": last.fooled,
+        "fooled": last.fooled and not last.outwards,
         "duels": victim.duels,
         "ties": victim.ties,
         "moved": float((last.image - first.image).norm()),
@@ -418,7 +424,8 @@ def attack_claims(found: dict[str, Records], directions: Records) -> list[Claim]
             f"The text's step of 1e-6 moves the image by "
             f"{number(median([r['moved'] for r in text]).value)} in {T:,} iterations, on a sphere "
             f"of radius {number(_radius(code))} (E16). Of the nine images with released curves, "
-            "five are misclassified before any attack; the other four may be the paper's.",
+            "five are misclassified before any attack. On the other four RDNGD succeeds within 25 "
+            "to 400 iterations: the larger a network's gradients, the fewer duels tie.",
         ),
         Claim(
             figures,
@@ -547,7 +554,8 @@ PUBLISHED_TEXT = (
     "take. RDNGD has ten duels an iteration, T = 1,000. “Text”: ν = η = 1e-6, a random start. "
     "“Code”, the released program: ν = 1e-6 and steps of 0.1 after a walk of steps 0.5 from the "
     "image, ties answer −1, pixels may leave their range. “Repaired”: probes that single "
-    "precision resolves, steps of an angle, pixels that keep their range."
+    "precision resolves, steps of an angle, pixels that keep their range. RGD and ZO-RGD step in "
+    "proportion to the gradient, so they depend on the network, and the paper's is another VGG."
 )
 
 
