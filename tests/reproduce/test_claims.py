@@ -42,7 +42,7 @@ GOOD, BAD, MIXED = [1.0, 2, 3, 4, 5], [11.0, 20, 30, 40, 50], [1.0, 2, 3, 80, 90
         ({"a": BAD, "b": BAD}, FAILS, "a: 30; b: 30"),
         ({"a": GOOD, "b": BAD}, PARTLY, "b: 30"),
         ({"a": MIXED}, PARTLY, "a: undecided, 1.0 to 90"),
-        ({"a": GOOD[:3]}, UNTESTED, "a: 3 seeds are too few for a 90 % interval"),
+        ({"a": GOOD[:3]}, UNTESTED, "3 seeds are too few for a 90 % interval"),
         ({"a": GOOD, "b": GOOD[:3]}, PARTLY, "b: 3 seeds are too few for a 90 % interval"),
     ],
 )

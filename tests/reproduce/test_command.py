@@ -56,12 +56,12 @@ def test_a_report_is_made_and_found_again(squares, tmp_path, capsys):
     first = summary(out)
     assert first["versions"]["geoduel"]
     assert first["settings"]["square 2"] == {"i": 2}
-    assert (first["seeds"], first["cached runs"], first["planned runs"]) == ([0, 1, 2], 0, 3)
-    assert first["results"]["squares"] == [{"square": i * i} for i in range(3)]
+    assert (first["seeds"], first["cached runs"], first["planned runs"]) == ([0, 1, 2, 3, 4], 0, 5)
+    assert first["results"]["squares"] == [{"square": i * i} for i in range(5)]
 
-    assert run(out, "--seeds", "4") == 0
-    assert "3 of 4 runs were found" in capsys.readouterr().out
-    assert summary(out)["results"]["squares"] == [{"square": i * i} for i in range(4)]
+    assert run(out, "--seeds", "6") == 0
+    assert "5 of 6 runs were found" in capsys.readouterr().out
+    assert summary(out)["results"]["squares"] == [{"square": i * i} for i in range(6)]
     assert run(out, "--fresh") == 0
     assert summary(out)["cached runs"] == 0
 
@@ -69,8 +69,8 @@ def test_a_report_is_made_and_found_again(squares, tmp_path, capsys):
 def test_ctrl_c_reports_what_had_finished(squares, tmp_path, capsys):
     squares.stop_at = 2
     assert run(tmp_path) == 130
-    assert "interrupted after 2 of 3 runs" in capsys.readouterr().err
-    assert "Interrupted: 2 of 3" in (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert "interrupted after 2 of 5 runs" in capsys.readouterr().err
+    assert "Interrupted: 2 of 5" in (tmp_path / "report.html").read_text(encoding="utf-8")
     squares.stop_at = None
     assert run(tmp_path) == 0
     assert summary(tmp_path)["cached runs"] == 2

@@ -182,6 +182,9 @@ class Claim:
         """Where the claim does not hold and by which numbers, or why it was not tested."""
         if not self.cases:
             return self.missing
+        few = [e for name, e in self.cases.items() if self.judged[name] == UNTESTED]
+        if len(few) == len(self.cases):
+            return f"{len(few[0].values)} {few[0].over} are too few for a 90 % interval"
         if self.fooled:
             return f"the rule does not tell the methods from {', '.join(self.fooled)}"
         return "; ".join(

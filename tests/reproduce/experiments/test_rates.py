@@ -55,6 +55,7 @@ def test_the_printed_rule_comes_first_and_is_measured_at_fewer_points():
         points = sweep.points(better, quick=False)
         assert set(sweep.points(printed, quick=False)) < set(points)
         assert sweep.points(better, quick=True) == sweep.points(printed, quick=False)
+        assert len(sweep.points(printed, quick=True)) == 4
 
 
 def test_rdngd_needs_more_duels_in_higher_dimension():

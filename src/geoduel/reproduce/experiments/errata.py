@@ -22,6 +22,8 @@ from ..claims import Claim, at_most
 from ..estimates import Estimate, median, median_band, number
 from ..experiment import Experiment, Outcome, Plan, Task, evenly
 from ..report import Figure, Section, Table
+from .karcher import PAPER
+from .karcher import problem as toolbox
 
 __all__ = ["ERRATA"]
 
@@ -259,7 +261,7 @@ def single(settings: dict[str, Any]) -> dict[str, Any]:
 def theorems_as_settings() -> Table:
     """What the theorems would prescribe for the paper's own problems."""
     rows = []
-    rayleigh, karcher = Rayleigh.random(100, 3000), Karcher.random(5, rng=4000)
+    rayleigh, karcher = Rayleigh.random(100, 3000), toolbox(PAPER, 5, 0)
     away = float(karcher.manifold.dist(karcher.x0, karcher.optimum))
     around: dict[str, Any] = {
         "L": karcher.smoothness_bound,
@@ -290,8 +292,9 @@ def theorems_as_settings() -> Table:
         ["theorem and problem", "rule", "iterations", "last radius"],
         body,
         "What the theorems would ask for on the paper's problems: guarantees, and no settings. The "
-        "experiments use T = 50,000 and 5,000. Rules other than the printed one follow from the "
-        "same proofs (`geoduel.theory`).",
+        "experiments use T = 50,000 and 5,000. For the Karcher mean L is the bound from the "
+        "start's value, and the diameter twice the start's distance. Rules other than the printed "
+        "one follow from the same proofs (`geoduel.theory`).",
         name="theorems-as-settings",
     )
 

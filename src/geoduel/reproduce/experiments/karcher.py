@@ -82,7 +82,7 @@ def lines(law: str, size: int, quick: bool) -> list[Line]:
         return made
     return [
         *made,
-        # The theorem's phase length is 240,326 here; this one is for practice.
+        # The theorem's phase length is about 242,000 with n = 5; this one is for practice.
         duelled("RRDNGD", "rrdngd", T, phase_length=20 * size, step_size=0.5, radius=RADIUS),
         valued(
             "RGD",
@@ -205,8 +205,8 @@ def growth(p: Karcher) -> float:
 
 def _experiment(law: str) -> Convergence:
     extra = (
-        " RRDNGD has a practical phase length of 20n, since the theorem's is 240,326 for these "
-        "matrices."
+        " RRDNGD has a practical phase length of 20n, since the theorem's is about 242,000 "
+        "with n = 5."
         if law == PAPER
         else ""
     )

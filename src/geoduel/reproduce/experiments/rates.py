@@ -1,8 +1,8 @@
 """Table 1 of the paper by measurement: iterations and duels against 1/ε and against d.
 
-Every run takes step, radius and batch from a rule of the theorem for its ε and d, on a function for
-which the theorem's assumptions hold: the rule that the paper prints, and a better one that follows
-from the same proof. It stops when it has the accuracy that the theorem states.
+Every run takes step, radius and batch for its ε and d from a rule: the one that the paper prints,
+or a better one from the same proof. The theorem's assumptions hold for its function, and it stops
+when it has the accuracy that the theorem states.
 """
 
 from __future__ import annotations
@@ -206,7 +206,7 @@ class Sweep:
         Options of `geoduel.theory` by the name of the rule, the printed one first.
     accuracies, dimension
         Accuracies ε at one dimension. Quick runs leave out the last two, which take longest, and so
-        does the printed rule, which needs several times the duels.
+        does the printed rule, which needs several times the duels; its quick run has two points.
     dimensions, accuracy
         Dimensions at one ε, with the same exception.
     stated : dict
@@ -226,7 +226,7 @@ class Sweep:
 
     def points(self, rule: str, quick: bool) -> list[tuple[str, int, float]]:
         """What varies, d and ε of every point."""
-        last = -2 if quick or rule == PRINTED else None
+        last = (2 if quick else -2) if rule == PRINTED else (-2 if quick else None)
         by_eps = [("eps", self.dimension, eps) for eps in self.accuracies[:last]]
         return by_eps + [("d", d, self.accuracy) for d in self.dimensions[:last]]
 

@@ -195,7 +195,7 @@ def nonconvex(settings: dict[str, Any]) -> dict[str, Any]:
         d=d, L=1.0, D=1.3**2, eps=eps, step_size=settings["step"], **_options(settings)
     )
     x0 = math.cos(1.3) * np.eye(d + 1)[0] + math.sin(1.3) * np.eye(d + 1)[1]
-    left = []
+    left, duels = [], 0
     for copy in range(settings["copies"]):  # x_R is one point, so runs go one by one
         result = minimize(
             _spread(lambda x: -0.5 * x[..., 0] ** 2, settings),
@@ -211,7 +211,8 @@ def nonconvex(settings: dict[str, Any]) -> dict[str, Any]:
         )
         x = float(result.x[0])
         left.append(abs(x) * math.sqrt(max(0.0, 1 - x * x)))
-    return {"left": left, "iterations": rule.iterations, "duels": result.duels}
+        duels = result.duels
+    return {"left": left, "iterations": rule.iterations, "duels": duels}
 
 
 class Watch:
@@ -357,7 +358,7 @@ def silent(settings: dict[str, Any]) -> dict[str, Any]:
         return x[..., 0] + 1.0  # f* = -1 at the boundary
 
     if settings["theorem"] == "4.1":
-        rule = theory.frank_wolfe(d=d, L=1e-7, eps=0.1, diameter=2.0, initial_gap=1.0)
+        rule = theory.frank_wolfe(d=d, L=1e-7, eps=0.1, diameter=2.0, gap=1.0)
         return {**_batches(f, space, x0, ball, {**settings, "copies": COPIES}, rule), "eps": 0.1}
     rule = theory.convex(d=d, L=1e-6, D=1.0, eps=settings["eps"], kappa=0.0, diameter=2.0)
     result = minimize(
