@@ -35,7 +35,7 @@ def test_the_default_method_is_paced_by_the_paper_s_final_gap(curve):
     (pace,) = paces(EXPERIMENTS["rayleigh"], [paper, own])
     assert pace.theirs == 200
     assert pace.ours == 15  # 10 on the first seed, 20 on the second
-    assert pace.ratio == 15  # 200/10 and 200/20
+    assert pace.ratio.value == 15  # 200/10 and 200/20
     assert (pace.missed, pace.seeds) == (0, 2)
 
 

@@ -51,7 +51,7 @@ def page(tmp_path_factory):
             ),
             Claim(("5.2.1",), "secret", "gap", at_most(1), {}, missing="it needs torch"),
         ],
-        paces=[Pace("one", "RDNGD", 1e-6, 1000.0, 100.0, 10.0, 1, 3)],
+        paces=[Pace("one", "RDNGD", 1e-6, 1000.0, 100.0, median([10.0]), 1, 3)],
     )
     path = write_report([section], out, title="A & B", notes=["note"], about={"numpy": "2"})
     return path, path.read_text(encoding="utf-8")

@@ -574,7 +574,7 @@ def paces(experiment: Convergence, found: Sequence[Curve]) -> list[Pace]:
                 float(np.median(ends)),
                 float(np.median(theirs)),
                 float(np.median(ours)),
-                float(np.median(ratios)),
+                median(ratios),
                 int(np.sum(np.isinf(ours))),
                 len(seeds),
             )

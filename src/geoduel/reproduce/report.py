@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 from ..errors import MissingExtraError
 from ..plotting import as_svg, save
 from .claims import FAILS, PARTLY, UNTESTED, VERDICTS, Claim, by_setting, conflicts, count
-from .estimates import number
+from .estimates import Estimate, number
 
 if TYPE_CHECKING:
     from jinja2 import Template
@@ -88,8 +88,8 @@ Part = str | Figure | Table | Gallery
 class Pace:
     """Duels to the accuracy where the paper's run ends: the paper's method and the default one.
 
-    Medians over seeds; ``ratio`` is theirs over ours, seed by seed, and ``missed`` how many seeds
-    of the default method never got there.
+    Medians over seeds; ``ratio`` is theirs over ours, seed by seed with its interval, and
+    ``missed`` how many seeds of the default method never got there.
     """
 
     problem: str
@@ -97,7 +97,7 @@ class Pace:
     accuracy: float
     theirs: float
     ours: float
-    ratio: float
+    ratio: Estimate
     missed: int
     seeds: int
 
@@ -275,18 +275,19 @@ def _paces(sections: Sequence[Section]) -> list[Section]:
             number(p.accuracy),
             f"{p.theirs:,.0f}",
             f"{p.ours:,.0f}" if math.isfinite(p.ours) else "–",
-            f"{p.ratio:.0f}" if p.ratio >= 10 else f"{p.ratio:.1f}",
+            number(p.ratio.value),
+            f"{number(p.ratio.low)} … {number(p.ratio.high)}",
             f"{p.seeds - p.missed} of {p.seeds}",
         ]
         for p in paces
     ]
     head = ["problem", "paper's method", "its final gap", "its duels", "default's duels", "ratio"]
     table = Table(
-        [*head, "seeds that got there"],
+        [*head, "90 % interval", "seeds that got there"],
         rows,
         "Duels until the gap is that of the paper's run at its end, on the same problems; medians "
         "over seeds. Ratio: the paper's duels over the default's, seed by seed. Where the paper's "
-        "run ended no better than it began there is nothing to reach.",
+        "run left more than a hundredth of the start's gap it reached nothing to compare with.",
         name="default-method",
     )
     intro = "The package's default method has no settings. It sees the same duels and nothing else."

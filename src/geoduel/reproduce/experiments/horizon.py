@@ -388,7 +388,7 @@ def _pace(found: Sequence[tuple[Photo, dict[str, Any]]], title: str) -> Pace:
         8 * math.sin(math.radians(CLOSE) / 2) ** 2,
         float(np.median([a for a, _ in both])),
         float(np.median([b for _, b in both])),
-        float(np.median([a / b for a, b in both])),
+        median([a / b for a, b in both], "pictures"),
         sum(b is None for b in ours),
         len(found),
     )

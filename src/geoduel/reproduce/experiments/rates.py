@@ -614,8 +614,12 @@ def _points(axis: Any, points: Points, s: Sweep, rule: str, colour: str, logarit
         label=None if printed else s.label,
         lw=1.2,
     )
-    line, _ = _line(points, "duels", logarithmic)
-    fit = np.exp(line.intercept + line.slope * np.log(_grown(values, logarithmic)))
+    line, _ = _line(points, "duels", logarithmic, power=not logarithmic)
+    grown = _grown(values, logarithmic)
+    if logarithmic:  # a straight line against the digits of ε
+        fit = line.intercept + line.slope * grown
+    else:
+        fit = np.exp(line.intercept + line.slope * np.log(grown))
     axis.plot(x, fit, "--", color=colour, lw=1.1)
 
 
