@@ -18,7 +18,7 @@ from ..plotting import COLOURS, band, panels
 from ..result import Result
 from .claims import Claim, above, at_most
 from .controls import CONTROLS, control
-from .estimates import LEVEL, Estimate, median, median_band, number
+from .estimates import Estimate, median, median_band, number
 from .experiment import Experiment, Outcome, Plan, Task, evenly
 from .report import Figure, Pace, Section, Table, quantity
 
@@ -298,7 +298,7 @@ class Convergence(Experiment):
         seeds = max(len(c.records) for c in found)
         caption = (
             "Gap f − f* of the point that the method would return, against iterations, duels and "
-            f"CPU time: median and its {LEVEL:.0%} interval over {seeds} "
+            f"CPU time: median and its 90 % interval over {seeds} "
             f"{'seeds' if seeds > 1 else 'seed'}. "
             "Dashed lines see values or gradients, and their evaluations are counted in place of "
             "duels. Dotted, on the left: the iterates x_k, which may be worse than the best point. "

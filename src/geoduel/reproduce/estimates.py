@@ -45,7 +45,7 @@ class Estimate:
     values : tuple of float
         What it was made from, one a seed.
     over : str
-        What those are: "seeds", "images", "runs".
+        What those are: "seeds", "images", "runs"; empty if their number says nothing.
     """
 
     value: float
@@ -61,7 +61,8 @@ class Estimate:
         if self.coverage == 1:
             return number(self.value)
         ends = f"{number(self.low)} to {number(self.high)}"
-        return f"{number(self.value)} ({ends}; {len(self.values)} {self.over})"
+        many = f"; {len(self.values)} {self.over}" if self.over else ""
+        return f"{number(self.value)} ({ends}{many})"
 
 
 def median(values: Sequence[float], over: str = "seeds") -> Estimate:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -15,7 +16,7 @@ from ...manifolds.base import Manifold
 from ...methods.paper.direction import estimate
 from ...plotting import COLOURS, panels
 from ..claims import Claim, at_most, between, equal
-from ..estimates import Estimate, exact
+from ..estimates import exact, fitted
 from ..experiment import Experiment, Outcome, Plan, Task
 from ..report import Figure, Section, Table
 
@@ -147,14 +148,7 @@ def _claims(found: dict[str, list[Outcome]]) -> list[Claim]:
     missing = "not run"
     constants = {o.task.settings["on"]: o.record for o in found["3.2"]}
     measured = {
-        name: Estimate(
-            r["constant"],
-            r["constant"] - 1.645 * r["error"],
-            r["constant"] + 1.645 * r["error"],
-            0.9,
-            (r["constant"],),
-            "manifold",
-        )
+        name: replace(fitted(r["constant"], r["error"], 1), over="")
         for name, r in constants.items()
     }
     values = [r["constant"] for r in constants.values()]
