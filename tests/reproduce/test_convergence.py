@@ -125,6 +125,11 @@ def test_controls_run_with_another_oracle():
         for lie in ("reversed", "constant", "coin")
     ]
     assert not any(line.control for line in experiment.lines(10, True))
+    seeds = {
+        name: {t.settings["seed"] for t in experiment.tasks(Plan()) if t.settings["label"] == name}
+        for name in ("RDNGD cosine", "RDNGD cosine, coin")
+    }
+    assert seeds == {"RDNGD cosine": {0, 1, 2, 3, 4}, "RDNGD cosine, coin": {0, 1}}
 
 
 def test_a_run_that_stopped_early_keeps_its_last_gap(curve):
