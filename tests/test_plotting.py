@@ -65,6 +65,18 @@ def test_a_band_is_a_line_between_its_ends():
     assert (heights.min(), heights.max()) == (1.0, 6.0)
 
 
+def test_long_bands_make_short_files():
+    x = np.linspace(0, 1, 2_000)
+    with panels(1, 1) as (figure, axes):
+        band(axes[0, 0], x, x, x, x + 1, colour=COLOURS[0], label="x")
+    (area,) = figure.axes[0].collections
+    corners = area.get_paths()[0].vertices
+    assert len(corners) < 300
+    assert corners[:, 0].min() == 0  # from end to end
+    assert corners[:, 0].max() == 1
+    assert len(as_svg(figure, "x")) < 30_000  # all corners would take 60,000 more
+
+
 def test_the_style_leaves_no_trace():
     import matplotlib
 

@@ -56,6 +56,7 @@ STYLE = {
     "savefig.facecolor": "white",
     "svg.hashsalt": "geoduel",
     "svg.fonttype": "path",
+    "path.simplify_threshold": 0.4,  # of a pixel: finer than the lines
 }
 
 
@@ -143,6 +144,9 @@ def as_svg(figure: Figure, alt: str) -> str:
     return text.replace("<svg", f'<svg role="img" aria-label="{escape(alt)}"', 1).strip()
 
 
+AREA_POINTS = 120  # of the area of a `band`
+
+
 def band(
     axis: Any,
     x: np.ndarray,
@@ -156,4 +160,7 @@ def band(
 ) -> None:
     """Draw a line and, around it, the area between its lower and upper ends."""
     axis.plot(x, middle, style, color=colour, label=label)
-    axis.fill_between(x, low, high, color=colour, alpha=0.16, linewidth=0)
+    # Lines are simplified as they are drawn, and areas are not: too many points make long files.
+    x, low, high = map(np.asarray, (x, low, high))
+    few = np.unique(np.linspace(0, len(x) - 1, AREA_POINTS).round().astype(int))
+    axis.fill_between(x[few], low[few], high[few], color=colour, alpha=0.16, linewidth=0)

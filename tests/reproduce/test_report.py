@@ -1,8 +1,11 @@
 """The report stands alone: nothing is loaded from elsewhere, and what it says is escaped."""
 
 import csv
+import json
 import re
+from html import unescape
 from html.parser import HTMLParser
+from pathlib import Path
 
 import pytest
 
@@ -80,8 +83,25 @@ def test_nothing_is_loaded_from_elsewhere(page):
     reader.feed(text)
     assert not reader.open
     for address in reader.addresses:
-        assert address.startswith(("#", "data:image/", "figures/")), address
+        assert address.startswith(("#", "data:image/")), address
     assert not re.search(r"url\((?!#)|@import|<script|<link", text)
+
+
+STORED = Path(__file__).resolve().parents[2] / "docs" / "reports" / "paper.html"
+
+
+@pytest.mark.skipif(not STORED.is_file(), reason="no report is stored")
+def test_the_stored_report_is_full_and_small():
+    """One file below 5 MB, of a full run with five seeds, that needs nothing beside it."""
+    text = STORED.read_text(encoding="utf-8")
+    assert STORED.stat().st_size < 5_000_000
+    reader = Reader()
+    reader.feed(text)
+    assert all(a.startswith(("#", "data:image/")) for a in reader.addresses)
+    about = json.loads(unescape(re.findall(r"<pre>(.*?)</pre>", text, re.DOTALL)[-1]))
+    assert about["command"].startswith("geoduel reproduce all ")
+    assert not about["quick"]
+    assert len(about["seeds"]) >= 5
 
 
 def test_text_is_escaped(page):
