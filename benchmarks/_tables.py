@@ -310,7 +310,7 @@ def far() -> list[str]:
 def ceiling() -> list[str]:
     """What `people_ceiling.py` reaches, who is told all but the ideal, beside the method."""
     told, own = read("people_ceiling"), read("people")
-    rows = {(GRID[name].kind, GRID[name].space): row for name, row in told.items()}
+    rows = {(cell.kind, cell.space): told[name] for name, cell in GRID.items() if name in told}
     if not rows:
         return ["Not measured yet."]
     spaces = [space for space in SPACES if any(space == s for _, s in rows)]

@@ -42,9 +42,9 @@ KNOWN = (
     "tiring",
     "JND a third of that assumed",
 )
-POINTS, SOME = 2000, 500  # that stand for the belief, and where questions are compared
+POINTS, SOME = 3000, 500  # that stand for the belief, and where questions are compared
 CANDIDATES, BEST = 160, 8  # questions that are compared, and those that others are tried near
-SWEEPS = 5  # Metropolis steps of each point after resampling
+SWEEPS = 6  # Metropolis steps of each point after resampling
 
 
 class Known:
