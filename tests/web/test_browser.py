@@ -391,7 +391,7 @@ def test_the_result_is_copied_and_downloaded(page, live):
     study = gd.create_study(gd.Simplex(3), study_name="palette", rng=0)
 
     def render(x):
-        return seascape(0, float(x[0]), (2000, 1300))  # larger than any page shows it
+        return seascape(0, float(x[0]), (60, 39)).resize((2000, 1300))  # larger than the page is
 
     names = ("red", "blue", "yellow")
     server = live(create_app(Board(study, render, answers=1, labels=names)))
@@ -600,7 +600,7 @@ def test_several_raters_and_the_owner(browser, page, live):
     ready(ann)
     assert "token" not in ann.url
     answer(ann, lambda: ann.keyboard.press("ArrowLeft"))
-    page.wait_for_selector("text=1 answers")
+    page.wait_for_selector("text=1 answer ·")
     assert ann.goto(f"{server.address}/s/{board.key}?rater=Bob").status == 403
     ann.goto(f"{server.address}/s/{board.key}")  # her link opens no other name
     assert ann.locator("form[data-join]").count() == 0
@@ -711,9 +711,12 @@ def axe() -> str:
 
 @pytest.mark.parametrize("scheme", ["light", pytest.param("dark", marks=pytest.mark.slow)])
 def test_axe_finds_no_violations(browser, axe, leveller, live, scheme):
+    tone = lambda _: (sound(0.5), "audio/wav")  # noqa: E731
     boards = [
         leveller.board,
         Board(gd.create_study(gd.Sphere(3), study_name="s", rng=0), solo=False),
+        Board(gd.create_study(gd.Simplex(3), study_name="t", rng=0), lambda _: "Some words"),
+        Board(gd.create_study(gd.Torus(2), study_name="u", rng=0), tone),
     ]
     server = live(create_app(boards))
     context = browser.new_context(color_scheme=scheme, reduced_motion="reduce")
@@ -736,14 +739,126 @@ def test_axe_finds_no_violations(browser, axe, leveller, live, scheme):
     page.click("[data-do=finish]")
     page.wait_for_selector("[data-state=done]")
     check("the end")
-    for path in ("/s/s", "/s/s?rater=Ann", "/owner", "/api", "/nothing"):
+    for path in ("/s/s", "/s/s?rater=Ann", "/s/t", "/s/u", "/owner", "/api", "/nothing"):
         page.goto(server.address + path)
-        if "rater" in path:
+        if path not in ("/s/s", "/owner", "/api", "/nothing"):
             ready(page)
+        if path == "/s/t":
+            press(page, "ArrowLeft")
+            page.click("[data-do=finish]")
+            page.wait_for_selector("[data-part=numbers] table")
         if path == "/owner":
-            page.wait_for_selector("table")
+            page.wait_for_selector("[data-part=map] svg")
         check(path)
     context.close()
+
+
+def tree(page, place: str = "main") -> str:
+    """The accessibility tree of a part of the page: what a screen reader is told."""
+    return page.locator(place).aria_snapshot()
+
+
+def lines(text: str) -> list[str]:
+    return [line.strip().removeprefix("- ") for line in text.splitlines()]
+
+
+def test_each_state_is_told_to_a_screen_reader(page, live):
+    study = gd.create_study(gd.Simplex(3), study_name="s", rng=0)
+    picture = Content(_png(), "image/png", "a palette")
+    options = {"question": "Which palette?", "answers": 1, "labels": ("red", "blue", "yellow")}
+    server = live(create_app(Board(study, lambda _: picture, **options)))
+    page.goto(server.address)
+    ready(page)
+    said = tree(page)
+    for words in (
+        'progressbar "Progress of the study"',
+        'status: Question 1. Which palette? 0 answers · about 1 to go',
+        'heading "Which palette?" [level=1]',
+        'region "First choice":',
+        'img "a palette"',
+        'button "← This one (the first)"',
+        'region "Second choice":',
+        'button "→ This one (the second)"',
+        'group "Other answers and tools":',
+        'button "Z Undo"',
+        'button "↑ Can’t tell counts as equal"',
+        'button "↓ Skip counts as nothing"',
+        'button "Finish" [disabled]',
+    ):
+        assert words in lines(said), said
+    page.keyboard.press("z")  # nothing to take back: said, not only shown
+    page.wait_for_selector("text=There is no answer to take back")
+    assert "alert: There is no answer to take back." in lines(tree(page))
+    page.keyboard.press("ArrowLeft")
+    page.wait_for_selector("[data-state=done]")
+    said = tree(page)
+    for words in (
+        'heading "The result" [level=1]',
+        'img "a palette"',
+        'rowheader "yellow"',
+        'group "Keep the result":',
+        'button "Copy"',
+        'link "Picture":',
+        'group "What next":',
+        'button "Keep going"',
+    ):
+        assert words in lines(said), said
+    assert page.evaluate("document.activeElement.textContent") == "The result"  # where one goes on
+    page.keyboard.press("h")
+    page.wait_for_selector("dialog[open] li")
+    said = tree(page, "dialog")
+    assert 'dialog "History":' in lines(said), said
+    assert 'img "a palette"' in lines(said), said
+    page.keyboard.press("Escape")
+    page.goto(f"{server.address}/owner")
+    page.wait_for_selector("[data-part=map] svg")
+    said = tree(page)
+    for words in (
+        'article "s":',
+        'heading "The best point" [level=3]',
+        'heading "Where the choices lay" [level=3]',
+        'img "A map of the choices of the last 1 answer.": red blue yellow',
+        'columnheader "Verdict"',
+        'columnheader "Usual time"',
+    ):
+        assert words in lines(said), said
+
+
+def test_sounds_are_told_to_a_screen_reader(page, live):
+    study = gd.create_study(gd.Torus(2), study_name="s", rng=0)
+    page.goto(live(create_app(Board(study, lambda _: (sound(0.5), "audio/wav")))).address)
+    ready(page)
+    for words in (
+        'button "A not heard yet"',
+        'button "B not heard yet"',
+        'group "Player":',
+        'button "X Play A"',
+        'slider "Position": "0"',
+    ):
+        assert words in lines(tree(page)), tree(page)
+
+
+def test_a_study_is_answered_by_tab_and_enter_alone(page, live):
+    study = gd.create_study(gd.Sphere(3), study_name="s", rng=0)
+    page.goto(live(create_app(Board(study, answers=2))).address)
+
+    def go_to(name: str) -> None:
+        for _ in range(30):
+            page.keyboard.press("Tab")
+            focused = page.evaluate("document.activeElement.textContent.trim().replace(/\\s+/g, ' ')")
+            if name in focused:
+                return
+        raise AssertionError(f"no way to {name}")
+
+    for name in ("This one (the second)", "Can’t tell"):
+        ready(page)
+        go_to(name)
+        answer(page, lambda: page.keyboard.press("Enter"))
+    assert [duel.answer for duel in study.duels[:2]] == ["ab".replace(study.duels[0].left, ""), "tie"]
+    page.wait_for_selector("[data-state=done]")
+    go_to("Keep going")
+    page.keyboard.press("Enter")
+    ready(page)
 
 
 # -- processes -------------------------------------------------------------------------------------

@@ -27,7 +27,7 @@ const MARKUP = `
       <section class="pane" data-side="${side}" aria-label="${i ? "Second" : "First"} choice">
         <div class="media"></div>
         <button type="button" class="choose" data-answer="${side}"><kbd>${i ? "→" : "←"}</kbd>
-          This one<span class="hidden">, the ${i ? "second" : "first"}</span></button>
+          This one<span class="hidden"> (the ${i ? "second" : "first"})</span></button>
       </section>`).join("")}
     </div>
     <div class="player" data-part="player" role="group" aria-label="Player" hidden>

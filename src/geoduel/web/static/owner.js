@@ -15,7 +15,7 @@ events.onmessage = (event) => {
   const card = document.querySelector(`[data-key="${CSS.escape(study.key)}"]`);
   if (!card) return;
   const p = study.progress;
-  const facts = [`${p.answered} answers`, `${p.ties} ties`, `${p.skips} skipped`, `${p.open} open`];
+  const facts = [many(p.answered), `${p.ties} ties`, `${p.skips} skipped`, `${p.open} open`];
   if (p.remaining) facts.push(`about ${p.remaining} to go`);
   if (p.known) facts.push(`best known ${p.known}`);
   if (p.finished) facts.push(`finished (${p.finished})`);
@@ -92,6 +92,7 @@ function html(tag, text = "", ...children) {
 }
 
 const written = (value, unit) => `${Number(value.toPrecision(2))}${UNITS[unit] ?? ""}`;
+const many = (count) => `${count} ${count === 1 ? "answer" : "answers"}`;
 const share = (value) => (value === null ? "–" : `${Math.round(100 * value)} %`);
 
 function figure(svg, ...caption) {
@@ -120,7 +121,7 @@ function chart({ region, away, unit }) {
   const ends = (curve) => curve.length
     ? `from ${written(curve[0][1], unit)} to ${written(curve.at(-1)[1], unit)}` : "unknown";
   const svg = make("svg", { viewBox: `0 0 ${width} ${height}`, role: "img",
-    "aria-label": `After ${last} answers. Region of the best point: ${ends(region)}. Way of the best point to where it is now: ${ends(away)}.` });
+    "aria-label": `After ${many(last)}. Region of the best point: ${ends(region)}. Way of the best point to where it is now: ${ends(away)}.` });
   if (region.length > 1)
     svg.append(make("path", { class: "area", d: `${path(region)}V${y(low)}H${x(region[0][0])}Z` }));
   svg.append(
@@ -129,7 +130,7 @@ function chart({ region, away, unit }) {
     make("text", { x: left - 5, y: 14, "text-anchor": "end" }, written(high, sign)),
     make("text", { x: left - 5, y: y(low), "text-anchor": "end" }, written(low, sign)),
     make("text", { x: left, y: height - 5 }, "0"),
-    make("text", { x: width - 8, y: height - 5, "text-anchor": "end" }, `${last} answers`));
+    make("text", { x: width - 8, y: height - 5, "text-anchor": "end" }, many(last)));
   return figure(svg, key("area", "how well the best point was known"),
     key("line", "how far it then was from the best point now"),
     sign || unit === "distance" ? "" : ` (${unit === "factor" ? "factors" : unit})`);
@@ -139,7 +140,7 @@ function chart({ region, away, unit }) {
 function drawn({ kind, dim, unit, labels, best, region, raters, duels }) {
   const size = 300, edge = 26;
   const svg = make("svg", { viewBox: `0 0 ${size} ${size}`, role: "img",
-    "aria-label": `A map of the last ${duels.length} answers around the best point.` });
+    "aria-label": `A map of the choices of the last ${many(duels.length)}.` });
   let at;
   if (kind === "triangle") {
     const side = size - 2 * edge;
