@@ -8,6 +8,8 @@ import itertools
 import json
 import math
 import os
+import re
+import shlex
 import signal
 import socket
 import subprocess
@@ -561,7 +563,8 @@ def test_scripts_of_html_run_shut_away_and_only_if_wanted(browser, live):
     code = """<p id=p>still</p><script>
       p.textContent = "ran";
       try { parent.document.title = "broken"; } catch { p.textContent += ", shut away"; }
-      fetch("/api/studies").then(() => (p.textContent += ", reached"), () => (p.textContent += ", alone"));
+      fetch("/api/studies").then(() => (p.textContent += ", reached"))
+        .catch(() => (p.textContent += ", alone"));
     </script>"""
     studies = [gd.create_study(gd.Torus(2), study_name=f"s{n}", rng=0) for n in range(2)]
     boards = [Board(s, lambda _: code, scripts=bool(n)) for n, s in enumerate(studies)]
@@ -662,6 +665,7 @@ def test_the_widget_in_a_page_that_is_not_ours(page):
              let tell;
              widget.render({ el: cell, model: {
                get: () => "Which one?",
+               set: () => {}, save_changes: () => {},
                on: (_, heard) => (tell = heard),
                send: async (message) => tell(await hear(message)) } }); }""",
         widget._esm,
@@ -772,7 +776,7 @@ def test_each_state_is_told_to_a_screen_reader(page, live):
     said = tree(page)
     for words in (
         'progressbar "Progress of the study"',
-        'status: Question 1. Which palette? 0 answers · about 1 to go',
+        "status: Question 1. Which palette? 0 answers · about 1 to go",
         'heading "Which palette?" [level=1]',
         'region "First choice":',
         'img "a palette"',
@@ -845,7 +849,9 @@ def test_a_study_is_answered_by_tab_and_enter_alone(page, live):
     def go_to(name: str) -> None:
         for _ in range(30):
             page.keyboard.press("Tab")
-            focused = page.evaluate("document.activeElement.textContent.trim().replace(/\\s+/g, ' ')")
+            focused = page.evaluate(
+                "document.activeElement.textContent.trim().replace(/\\s+/g, ' ')"
+            )
             if name in focused:
                 return
         raise AssertionError(f"no way to {name}")
@@ -854,7 +860,10 @@ def test_a_study_is_answered_by_tab_and_enter_alone(page, live):
         ready(page)
         go_to(name)
         answer(page, lambda: page.keyboard.press("Enter"))
-    assert [duel.answer for duel in study.duels[:2]] == ["ab".replace(study.duels[0].left, ""), "tie"]
+    assert [duel.answer for duel in study.duels[:2]] == [
+        "ab".replace(study.duels[0].left, ""),
+        "tie",
+    ]
     page.wait_for_selector("[data-state=done]")
     go_to("Keep going")
     page.keyboard.press("Enter")
@@ -873,11 +882,12 @@ def free_port() -> int:
 class Process:
     """A command of geoduel in a process of its own."""
 
-    def __init__(self, *arguments: str, **environment: str) -> None:
+    def __init__(self, *arguments: str, folder: Path | None = None, **environment: str) -> None:
         self.output = ""
         code = "import sys; from geoduel.cli import main; sys.exit(main())"
         self.process = subprocess.Popen(
             [sys.executable, "-c", code, *arguments],
+            cwd=folder,
             env={**os.environ, **environment},
             text=True,
             stdout=subprocess.PIPE,
@@ -916,6 +926,47 @@ study = gd.create_study(plane, x0=np.eye(2), storage="sqlite:///{db}", study_nam
 picture = content(seascape(0, 0.2, (300, 200)))
 def render(r): return Turned(picture, float(plane.to_angle(r)), (300, 200))
 """
+
+
+def test_a_stranger_makes_a_palette_study_from_the_page_alone(page, tmp_path):
+    """The file and the command of docs/duel-page.md, as they stand there, until the result."""
+    text = (Path(__file__).parents[2] / "docs" / "duel-page.md").read_text(encoding="utf-8")
+    text = text.split("## A study of your own")[1].split("\n## ")[0]
+    fences = re.findall(r"^```(\w+)\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+    code = next(body for kind, body in fences if kind == "python")
+    line = next(body for kind, body in fences if kind == "sh").strip()
+    (tmp_path / "palette.py").write_text(code, encoding="utf-8")
+    program, *arguments = shlex.split(line)
+    assert program == "geoduel"
+    liked = {"red": 50, "blue": 30, "yellow": 20}
+    with Process(*arguments, "--port", str(free_port()), folder=tmp_path) as server:
+        page.goto(server.link)
+        ready(page)
+        assert page.locator("h1:visible").inner_text() == "Which palette do you like better?"
+        assert "about 30 to go" in page.locator("[data-part=facts]").inner_text()
+        study = gd.load_study("palette", f"sqlite:///{tmp_path / 'palette.db'}")
+        best = np.array(list(liked.values())) / 100
+        for _ in range(30):
+            ready(page)
+            duel = study.duel(int(page.locator("main").get_attribute("data-question")))
+            nearer = (
+                "a"
+                if study.manifold.dist(duel.a, best) < study.manifold.dist(duel.b, best)
+                else "b"
+            )
+            press(page, KEY["left" if duel.left == nearer else "right"])
+        assert page.locator("[data-part=verdict]").inner_text() == "The result"
+        rows = page.locator("[data-part=numbers] tr").all_inner_texts()
+        shown = {
+            name: float(value.removesuffix(" %")) for name, value in (r.split("\t") for r in rows)
+        }
+        assert shown == pytest.approx(liked, abs=6)
+        with page.expect_download() as download:
+            page.click("[data-part=keep] >> text=Picture")
+        picture = Path(download.value.path()).read_bytes()
+        assert Image.open(io.BytesIO(picture)).size == (900, 600)
+        assert server.stop(signal.SIGINT) == 0
+    assert "palette: 30 answers; the best point\nred: " in server.output
 
 
 @pytest.mark.slow
