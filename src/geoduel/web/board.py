@@ -275,9 +275,8 @@ class Board:
         computing them is slow and answers come fast.
         """
         p = self._study_progress()
-        named = rater is not None and not self.solo
         own = p.answered
-        if named:
+        if rater is not None and not self.solo:
             own = p.raters[rater].answers if rater in p.raters else 0
             own += self._since[rater]
         remaining = self._remaining(p, own)
