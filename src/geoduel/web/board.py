@@ -263,7 +263,7 @@ class Board:
         """Give a name away; False if somebody has it, or one that looks much like it."""
         known = {_alike(duel.rater) for duel in self.study.duels if duel.rater}
         # Kept with the study: the name stays taken after a restart, and for other servers of it.
-        key = f"name: {_alike(rater)}"
+        key = f"geoduel rater: {_alike(rater)}"
         return _alike(rater) not in known and self.study.set_user_attr(key, rater, once=True)
 
     # -- what is known -----------------------------------------------------------------------------
