@@ -556,12 +556,25 @@ def mutants() -> list[str]:
     return markdown(("where", "mutants", "killed", "share"), cells) + about(rows.values(), "seed")
 
 
+def stated() -> list[str]:
+    """How far the optimum is, and what runs say: a row a function, over dimensions."""
+    rows = list(read("stated").values())
+    counts = ("looks", "none", "tenth", "thousandth", "tenfold")
+    heads = ["function", "looks", "not stated", "below 1/10", "below 1/1000", "above tenfold"]
+    table = []
+    for name in dict.fromkeys(row["function"] for row in rows):
+        found = [row for row in rows if row["function"] == name]
+        table.append([name, *(str(sum(row[key] for row in found)) for key in counts)])
+    return markdown(heads, table) + about(rows, "seeds")
+
+
 TABLES: dict[str, Callable[[], list[str]]] = {
     "overhead": overhead,
     "geometry-ratios": geometry_ratios,
     "geometry-accuracy": geometry_accuracy,
     "duels": duels,
     "duels-noise": duels_noise,
+    "stated": stated,
     "people": people,
     "tilts": tilts,
     "kinds": kinds,

@@ -1,12 +1,17 @@
 """`minimize`: limits, callbacks, history, interruption, failing oracles; nothing found is lost."""
 
+import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import fields
+from typing import get_args
 
 import numpy as np
 import pytest
 
 import geoduel as gd
 from geoduel.errors import ArgumentError, MissingExtraError, NotOnManifoldError, OracleError
+from geoduel.methods.named import METHODS, OTHER_NAMES, MethodName, Settings
 
 A = np.diag([1.0, 2.0, 5.0])
 SPHERE = gd.Sphere(3)
@@ -280,3 +285,127 @@ def test_repr_is_one_line():
     text = repr(run())
     assert "\n" not in text
     assert "duels=400" in text
+
+
+def test_methods_that_end_by_themselves_need_no_limit():
+    result = gd.minimize(gd.from_objective(rayleigh), SPHERE, rng=0)
+    assert result.success
+    assert abs(result.x[2]) > 1 - 1e-12
+    with pytest.raises(ArgumentError, match="give iterations= or budget="):
+        run(iterations=None)
+    with pytest.raises(ArgumentError, match="a run needs a limit"):
+        run(method="one-plus-one", iterations=None)
+
+
+def test_noise_without_a_limit_ends_by_the_default_budget(monkeypatch):
+    monkeypatch.setattr("geoduel.optimize.DUELS_OF_A_DIMENSION", 30)
+    oracle = gd.Noisy(gd.from_objective(rayleigh), flip=0.3, rng=0)
+    result = gd.minimize(oracle, SPHERE, rng=0)
+    assert result.stop_reason == "budget"
+    assert 290 < result.duels <= 10 * 30
+
+
+def test_time_is_a_limit():
+    def slow(x):
+        time.sleep(0.002)
+        return rayleigh(x)
+
+    result = run(slow, method="one-plus-one", iterations=None, timeout=0.1)
+    assert result.stop_reason == "timeout"
+    assert 0.1 <= result.seconds < 5
+    assert 0 < result.duels <= 0.1 / 0.002 + 2
+    with pytest.raises(ArgumentError, match="timeout must be > 0"):
+        run(timeout=0)
+
+
+def test_workers_are_threads_that_end_with_the_run():
+    names = set()
+
+    def f(x):
+        names.add(threading.current_thread().name)
+        time.sleep(0.001)
+        return rayleigh(x)
+
+    before = threading.active_count()
+    result = run(f, method="auto", iterations=None, budget=60, workers=2)
+    assert np.array_equal(result.x, run(method="auto", iterations=None, budget=60).x)
+    assert len(names - {"MainThread"}) == 2
+    assert threading.active_count() == before
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"workers": 0}, "workers must be an integer >= 1"),
+        ({"workers": 2, "executor": ThreadPoolExecutor(1)}, "executor and workers are both given"),
+        ({"executor": 4}, "executor must have a method map.*workers="),
+        ({"domain": lambda x: True}, "domain must be a Domain"),
+        ({"domain": [(0, 1)] * 3}, "a box in Euclidean"),
+        ({"method": gd.RDNGD}, "method must be an instance such as RDNGD"),
+    ],
+)
+def test_what_is_no_pool_no_domain_no_method_is_named(options, words):
+    with pytest.raises(ArgumentError, match=words):
+        run(**options)
+
+
+def test_a_function_of_one_point_is_told_to_be_wrapped():
+    with pytest.raises(
+        ArgumentError, match="takes one: if it is the function to minimise, wrap it"
+    ):
+        run(oracle=rayleigh)
+
+    async def judge(a, b):
+        return True
+
+    with pytest.raises(ArgumentError, match=r"wrap it, gd\.from_preference"):
+        run(oracle=judge)
+    assert run(oracle=lambda *pair: 1, iterations=3).duels == 6  # of any number of points
+
+
+def test_bounds_are_a_box():
+    oracle = gd.from_objective(lambda x: float((x - 2) @ (x - 2)))
+    result = gd.minimize(
+        oracle, gd.Euclidean(2), [0, 0], domain=[(None, 1), (0, 3)], budget=400, rng=0
+    )
+    assert np.allclose(result.x, [1, 2], atol=1e-6)
+
+
+def test_starts_may_be_lists_whole_numbers_and_parts():
+    def f(x):
+        return float(x.sum())
+
+    plain = run(f, x0=np.array([0.0, 1.0, 0.0])).x
+    assert np.array_equal(plain, run(f, x0=[0, 1, 0]).x)
+    assert np.array_equal(plain, run(f, x0=np.array([0, 1, 0])).x)
+    both, start = gd.Product(SPHERE, gd.Euclidean(2)), np.array([0.0, 1.0, 0.0, 3.0, 4.0])
+    parts = run(f, manifold=both, x0=([0, 1, 0], (3, 4)), iterations=20)
+    assert np.array_equal(parts.x, run(f, manifold=both, x0=start, iterations=20).x)
+    with pytest.raises(ArgumentError, match="x0"):
+        run(x0="north")
+
+
+def test_maximising():
+    largest = gd.from_objective(lambda x: float(x @ A @ x), maximize=True)
+    assert abs(gd.minimize(largest, SPHERE, START, rng=0).x[2]) > 1 - 1e-12
+    worst = gd.from_objective(lambda x: -np.inf if x[0] > 0 else float(x[1]), maximize=True)
+    assert worst(START, -START) == 1
+    for value, words in ((np.inf, "returned inf"), (np.nan, "returned nan")):
+        with pytest.raises(OracleError, match=words):
+            gd.from_objective(lambda x, v=value: v, maximize=True)(START, -START)
+    many = gd.from_objective(lambda x: x[..., 0], vectorized=True, maximize=True)
+    assert many(np.eye(3), START).tolist() == [-1.0, 1.0, 1.0]
+
+
+def test_what_a_callback_sees_has_the_estimates_of_the_moment():
+    seen = []
+    gd.minimize(gd.from_objective(rayleigh), SPHERE, START, budget=100, rng=0, callback=seen.append)
+    assert seen[-1].uncertainty == seen[-1].state.uncertainty
+    assert seen[-1].noise == 0
+    assert "state" not in repr(seen[-1])
+
+
+def test_the_names_of_methods_and_settings_are_those_that_editors_know():
+    assert set(get_args(MethodName)) == {*METHODS, *OTHER_NAMES}
+    taken = {f.name for method in METHODS.values() for f in fields(method) if f.repr}
+    assert set(Settings.__annotations__) == taken - {"domain"}

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import FrozenInstanceError
+from dataclasses import FrozenInstanceError, replace
 
 import numpy as np
 import pytest
 
 import geoduel as gd
+from geoduel.result import MESSAGES, shown
 
 
 def result(**more) -> gd.Result:
@@ -31,9 +32,40 @@ def test_histories_share_nothing():
 
 def test_a_result_is_shown_in_one_line():
     assert repr(result(noise=0.1)) == (
-        "Result(x=array of shape (4, 3), iterations=10, duels=20, ties=1, rounds=15, "
-        "stop_reason='budget', seconds=0.123)"
+        "Result(x=array of shape (4, 3), stop_reason='budget', duels=20, ties=1, iterations=10, "
+        "rounds=15, uncertainty=None, noise=0.1, seconds=0.123)"
     )
+
+
+@pytest.mark.parametrize(
+    ("x", "text"),
+    [
+        (np.array([1 / 3, -2.0]), "[0.3333, -2]"),
+        (np.eye(3)[:2], "[[1, 0, 0], [0, 1, 0]]"),
+        (np.array([1e-12, 1e6, 123456.7]), "[1e-12, 1e+06, 1.235e+05]"),
+        (np.zeros(10), "array of shape (10,)"),
+        (np.zeros((0, 3)), "[]"),
+    ],
+)
+def test_a_short_point_is_shown(x, text):
+    assert shown(x) == text
+
+
+@pytest.mark.parametrize("reason", [*MESSAGES, "words of a method"])
+def test_every_end_has_a_sentence(reason):
+    said = replace(result(), stop_reason=reason)
+    assert said.message.endswith(".")
+    assert said.success == (reason in ("x_tol", "resolution", "iterations"))
+
+
+def test_scipys_names_and_keys():
+    """As of `scipy.optimize.OptimizeResult`; and it can be spread out as a dict."""
+    found = result()
+    assert (found.nit, found.nfev) == (10, 20) == (found["nit"], found["nfev"])
+    assert found["stop_reason"] == "budget"
+    assert dict(**found)["duels"] == 20
+    with pytest.raises(KeyError, match="fun"):
+        found["fun"]
 
 
 def test_what_a_method_does_not_estimate_is_none():

@@ -58,13 +58,16 @@ from .methods import (
 from .optimize import Progress, minimize
 from .oracles import (
     Counted,
+    Logged,
     Noisy,
     Oracle,
     Recorded,
     Repeated,
     Reversed,
+    Shuffled,
     from_objective,
     from_preference,
+    paired,
 )
 from .result import History, Result
 from .schedules import Schedule, constant, cosine, geometric
@@ -108,6 +111,7 @@ __all__ = [
     "Intersection",
     "L1Ball",
     "L2Ball",
+    "Logged",
     "Manifold",
     "Method",
     "Noisy",
@@ -123,6 +127,7 @@ __all__ = [
     "Rotations",
     "SPDInterval",
     "Schedule",
+    "Shuffled",
     "Simplex",
     "Sphere",
     "Stiefel",
@@ -144,6 +149,7 @@ __all__ = [
     "import_study",
     "load_study",
     "minimize",
+    "paired",
     "serve",
     "study",
     "study_names",

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import math
+import os
 import time
 import warnings
-from collections.abc import Callable, Generator
-from concurrent.futures import Executor
-from contextlib import suppress
-from dataclasses import dataclass
+from collections.abc import Callable, Generator, Sequence
+from concurrent.futures import Executor, ThreadPoolExecutor
+from contextlib import AbstractContextManager, ExitStack, nullcontext, suppress
+from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Literal
+from pathlib import Path
+from typing import Any, Literal, Unpack
 
 import numpy as np
 
 from ._numerics.arrays import Array, copied, namespace
-from ._support.check import as_generator, one_of, positive_int
+from ._support.check import as_generator, one_of, positive, positive_int
 from ._support.progress import RECORDS, progress_bar, round_up, thin
 from .domains.base import Domain
 from .domains.feasibility import feasible_first
@@ -31,8 +33,9 @@ from .errors import (
 from .manifolds.base import Manifold
 from .methods import Method, State
 from .methods.base import DuelMethod, check_state, questions
-from .methods.named import named, start_point
-from .oracles.base import Oracle, answers_of
+from .methods.named import MethodName, Settings, as_domain, named, start_point
+from .oracles.base import Oracle, answers_of, check_oracle
+from .oracles.logged import Logged, fingerprint, seed_in
 from .result import History, Result
 
 __all__ = ["Callback", "Progress", "minimize"]
@@ -41,6 +44,7 @@ __all__ = ["Callback", "Progress", "minimize"]
 TIES_WORTH_A_WARNING = 0.05
 TIES_OF_OWN_PROBES = 0.25  # the same for methods that choose how far apart they ask
 TIES_IN_A_ROW = 200
+DUELS_OF_A_DIMENSION = 1000  # of a run that is given no limit
 IDLE = 1000  # steps or batches in a row without a duel to ask, after which there are none
 SOUND = 64  # iterations between two looks at whether the points are still on the manifold
 
@@ -61,6 +65,8 @@ class Progress:
         Since the start of the run.
     state : State
         The method's own state.
+    noise, uncertainty : float or None
+        As in `geoduel.Result`, for this moment.
     """
 
     x: Array
@@ -69,7 +75,9 @@ class Progress:
     duels: int
     ties: int
     seconds: float
-    state: State
+    state: State = field(repr=False)
+    noise: float | None = None
+    uncertainty: float | None = None
 
 
 Callback = Callable[[Progress], Any]
@@ -80,8 +88,8 @@ def minimize(
     manifold: Manifold,
     x0: Array | None = None,
     *,
-    method: str | Method = "auto",
-    domain: Domain | None = None,
+    method: MethodName | Method = "auto",
+    domain: Domain | Sequence[tuple[float, float]] | None = None,
     budget: int | None = None,
     iterations: int | None = None,
     rng: np.random.Generator | int | None = None,
@@ -89,8 +97,11 @@ def minimize(
     progress: bool = False,
     monitor: Callable[[Array], Any] | None = None,
     executor: Executor | None = None,
+    workers: int | None = None,
+    timeout: float | None = None,
+    log: str | Path | None = None,
     ties: Literal["skip", "paper"] = "skip",
-    **options: Any,
+    **options: Unpack[Settings],
 ) -> Result:
     """Minimise over a manifold what only duels can tell.
 
@@ -105,14 +116,16 @@ def minimize(
         Start; a random point if left out, or `Manifold.origin` for methods made for people. Leading
         axes are independent problems, run in lock step (the oracle should then be vectorized).
     method : str or method
-        "auto" needs no settings: DuelNewton, or DuelCSA above 2000 dimensions and where noise is
-        heavy; RDNGD with a cosine step for several problems at once. Others are "duel-newton",
-        "duel-csa", "block", "rdngd", "rrdngd", "rdfw", or an instance such as ``RDNGD(batch=10)``.
-    domain : Domain, optional
-        Feasible set. "rdngd" and "rrdngd" project on it, "rdfw" asks for its linear minimiser; the
-        others duel with the violation first, and only duels of two feasible points are asked.
+        "auto" needs no settings: DuelNewton, or DuelCSA above 2000 dimensions; RDNGD with a cosine
+        step for several problems at once. Others are "duel-newton", "duel-csa", "block", "rdngd",
+        "rrdngd", "rdfw", those of other papers, or an instance such as ``RDNGD(batch=10)``.
+    domain : Domain or sequence of (lower, upper), optional
+        Feasible set; pairs of bounds are a `geoduel.Box` in Euclidean space. DuelNewton, "rdngd"
+        and "rrdngd" project on it, "rdfw" asks for its linear minimiser. For the others the domain
+        decides first, and only duels of two feasible points are asked.
     budget : int, optional
-        Most duels allowed, of each problem.
+        Most duels allowed, of each problem. Methods that end by themselves, the default among them,
+        may do without one: then it is 1,000 a dimension, and 10,000 at least.
     iterations : int, optional
         Most iterations allowed.
     rng : int or numpy.random.Generator, optional
@@ -125,10 +138,19 @@ def minimize(
         ``monitor(x)`` of the best point, evaluated outside the method and only recorded.
     executor : concurrent.futures.Executor, optional
         Runs the duels of a batch at once, for oracles that take one pair at a time.
+    workers : int, optional
+        The same with so many threads, -1 for one a processor; for oracles that wait for something.
+        Python code that computes runs at once in processes alone: give an ``executor``.
+    timeout : float, optional
+        Most seconds; a duel that has been asked is waited for.
+    log : str or Path, optional
+        File that keeps every answer. A run that was killed, and is started once more with the same
+        arguments and the same file, goes on where it was. See `geoduel.Logged`.
     ties : {"skip", "paper"}
         A tie moves nothing ("skip"), or counts as -1 as in the paper, for reproductions.
     **options
-        Settings of the method, when it is given by name.
+        Settings of the method, when it is given by name, such as ``x_tol``, the accuracy at which
+        to stop.
 
     Returns
     -------
@@ -163,27 +185,44 @@ def minimize(
     >>> abs(result.x).round(3)
     array([0., 0., 1.])
     """
-    rng = as_generator(rng)
+    seed = rng if log is None else _seed(log, rng)
+    rng = as_generator(seed)
     for name, limit in {"budget": budget, "iterations": iterations}.items():
         if limit is not None:
             positive_int(limit, name)
     one_of(ties, "ties", ("skip", "paper"))
-    if not callable(oracle):
-        raise ArgumentError(f"oracle must be callable, oracle(x, y) -> answer; got {oracle!r:.80}")
+    if timeout is not None:
+        positive(timeout, "timeout")
+    check_oracle(oracle)
     if not isinstance(manifold, Manifold):
         raise ArgumentError(f"manifold must be a Manifold such as Sphere(3), got {manifold!r:.80}")
-    chosen = named(method, domain, options)
+    chosen = named(method, as_domain(domain, manifold), dict(options))
     chosen, x0 = start_point(chosen, manifold, x0, rng)
     chosen, iterations = chosen.plan(manifold, x0, iterations=iterations, budget=budget)
-    if iterations is None and budget is None:
-        raise ArgumentError("give iterations= or budget=: a run needs a limit")
+    if iterations is None and budget is None and timeout is None:
+        if not isinstance(chosen, DuelMethod):
+            raise ArgumentError("give iterations=, budget= or timeout=: a run needs a limit")
+        budget = DUELS_OF_A_DIMENSION * max(10, manifold.dim)
 
-    run = _Run(
-        oracle, manifold, chosen, rng, x0, iterations, budget, executor, monitor, callback, ties
-    )
-    with progress_bar(progress, iterations, budget) as run.show:
+    with ExitStack() as stack:
+        if log is not None:
+            about = {
+                "manifold": repr(manifold),
+                "method": repr(chosen),
+                "version": chosen.version,
+                "x0": fingerprint(x0),
+                "rng": seed,
+                "ties": ties,
+            }
+            oracle = stack.enter_context(Logged(oracle, log, about))
+        pool = stack.enter_context(_pool(executor, workers))
+        run = _Run(
+            oracle, manifold, chosen, rng, x0, iterations, budget, timeout, pool, monitor,
+            callback, ties,
+        )  # fmt: skip
+        run.show = stack.enter_context(progress_bar(progress, iterations, budget))
         run.loop()
-    result = run.result()
+        result = run.result()
     if result.stop_reason == "diverges":
         warnings.warn(
             "nothing stopped the descent: it came to the end of the manifold, or of what numbers "
@@ -207,6 +246,36 @@ def minimize(
     return result
 
 
+def _seed(log: str | Path, rng: Any) -> int:
+    """The seed of a run with a log: as given, as in the log, or a new one."""
+    if rng is None:
+        kept = seed_in(log)
+        return int(np.random.default_rng().integers(2**32)) if kept is None else kept
+    if isinstance(rng, np.random.Generator):
+        raise ArgumentError("rng must be an int or None with log=: a generator cannot be restored")
+    as_generator(rng)
+    return int(rng)
+
+
+def _pool(executor: Executor | None, workers: int | None) -> AbstractContextManager[Any]:
+    """The executor, or threads that end with the run."""
+    if workers is None:
+        if executor is not None and not hasattr(executor, "map"):
+            raise ArgumentError(
+                "executor must have a method map, as concurrent.futures.Executor has, got "
+                f"{executor!r:.80}; a number of threads is workers="
+            )
+        return nullcontext(executor)
+    if executor is not None:
+        raise ArgumentError("executor and workers are both given: expected one of them")
+    count = (os.cpu_count() or 1) if workers == -1 else positive_int(workers, "workers")
+    return ThreadPoolExecutor(count)
+
+
+class _TimeIsOver(Exception):
+    """The run has taken as long as it may."""
+
+
 class _NothingToAsk(Exception):
     """No duel was left to ask, `IDLE` times in a row."""
 
@@ -222,6 +291,7 @@ class _Run:
     x0: Array
     iterations: int | None
     budget: int | None
+    timeout: float | None
     executor: Executor | None
     monitor: Callable[[Array], Any] | None
     callback: Callback | None
@@ -243,6 +313,7 @@ class _Run:
         self.most_ties = math.inf if self.on_tie else TIES_IN_A_ROW
         self.told = False  # whether a callback or monitor is at work
         self.began = time.perf_counter()
+        self.deadline = None if self.timeout is None else self.began + self.timeout
         state = self.method.start(self.manifold, self.x0, self.rng)
         self.state: State = check_state(self.method, state, "start")
         self.sound_state = self.state
@@ -263,6 +334,8 @@ class _Run:
             self.stop_reason = "idle"
         except BudgetExhaustedError:
             self.stop_reason = "budget"
+        except _TimeIsOver:
+            self.stop_reason = "timeout"
         except KeyboardInterrupt:
             self.stop_reason = "interrupted"
         except BaseException as error:  # whatever it is, what was found is not lost with it
@@ -341,6 +414,8 @@ class _Run:
     def ask(self, x: Array, y: Array) -> Any:
         """Put the pairs to the oracle, within the budget, and count."""
         self.idle = 0
+        if self.deadline is not None and time.perf_counter() >= self.deadline:
+            raise _TimeIsOver
         if x.ndim == self.axes:  # one pair
             if self.duels >= self.most_duels:
                 raise BudgetExhaustedError
@@ -398,6 +473,8 @@ class _Run:
             self.ties,
             seconds,
             self.state,
+            self.method.noise(self.state),
+            self.method.uncertainty(self.state),
         )
 
     def result(self) -> Result:

@@ -2,12 +2,30 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from dataclasses import dataclass, field, fields
 from typing import Any
 
-from ._numerics.arrays import Array
+import numpy as np
 
-__all__ = ["History", "Result"]
+from ._numerics.arrays import Array, host
+
+__all__ = ["History", "Result", "shown"]
+
+MESSAGES = {
+    "x_tol": "The estimated distance to the optimum is below x_tol.",
+    "resolution": "Points that are closer can no longer be told apart.",
+    "iterations": "All iterations were made.",
+    "budget": "The budget of duels is spent.",
+    "timeout": "The time is over.",
+    "callback": "The callback asked to stop.",
+    "interrupted": "The run was interrupted.",
+    "ties": "Hundreds of duels in a row were ties: f is flat here, as far as the duels reached.",
+    "idle": "No duel was left to ask.",
+    "diverges": "Nothing stopped the descent: f seems to have no minimum here.",
+}
+"""What the stop reasons of `Result` mean; a method may have others."""
+SUCCESS = ("x_tol", "resolution", "iterations")
 
 
 @dataclass
@@ -53,10 +71,10 @@ class Result:
     rounds : int
         How often the oracle was asked, one duel or a batch at once: what parallel duels save.
     stop_reason : str
-        "iterations", "budget", "callback", "interrupted", or the method's own words: "x_tol",
-        "resolution". "ties" after 200 of them in a row; "idle" where a thousand times in a row
-        there was no duel to ask. "diverges" where nothing stopped the descent: x is the best point
-        before the end of the manifold, or of what its dtype holds.
+        "iterations", "budget", "timeout", "callback", "interrupted", or the method's own words:
+        "x_tol", "resolution". "ties" after 200 of them in a row; "idle" where a thousand times in
+        a row there was no duel to ask. "diverges" where nothing stopped the descent: x is the best
+        point before the end of the manifold, or of what its dtype holds.
     seconds : float
         Wall-clock time.
     history : History
@@ -81,10 +99,57 @@ class Result:
     noise: float | None = None
     uncertainty: float | None = None
 
+    @property
+    def success(self) -> bool:
+        """Whether the run came to its own end: the accuracy, the resolution, or all iterations."""
+        return self.stop_reason in SUCCESS
+
+    @property
+    def message(self) -> str:
+        """The stop reason as a sentence."""
+        return MESSAGES.get(self.stop_reason, f"The run ended with {self.stop_reason!r}.")
+
+    @property
+    def nit(self) -> int:
+        """Iterations finished, by SciPy's name."""
+        return self.iterations
+
+    @property
+    def nfev(self) -> int:
+        """Duels asked, by SciPy's name for evaluations; no value of f was ever seen."""
+        return self.duels
+
+    def keys(self) -> Iterator[str]:
+        """Names of the fields, so that ``dict(result)`` works."""
+        return iter([f.name for f in fields(self)])
+
+    def __getitem__(self, name: str) -> Any:
+        if name in (*self.keys(), "success", "message", "nit", "nfev"):
+            return getattr(self, name)
+        raise KeyError(name)
+
     def __repr__(self) -> str:
-        shape = tuple(self.x.shape)
         return (
-            f"Result(x=array of shape {shape}, iterations={self.iterations}, duels={self.duels}, "
-            f"ties={self.ties}, rounds={self.rounds}, stop_reason={self.stop_reason!r}, "
+            f"Result(x={shown(self.x)}, stop_reason={self.stop_reason!r}, duels={self.duels}, "
+            f"ties={self.ties}, iterations={self.iterations}, rounds={self.rounds}, "
+            f"uncertainty={_short(self.uncertainty)}, noise={_short(self.noise)}, "
             f"seconds={self.seconds:.3g})"
         )
+
+
+def shown(x: Array) -> str:
+    """A point in a line: its entries where they are few, else its shape.
+
+    Examples
+    --------
+    >>> shown(np.array([0.25, 1 / 3])), shown(np.zeros((4, 5)))
+    ('[0.25, 0.3333]', 'array of shape (4, 5)')
+    """
+    if np.prod(x.shape, dtype=int) > 9:
+        return f"array of shape {tuple(x.shape)}"
+    entries = np.array2string(host(x), separator=", ", formatter={"all": "{:.4g}".format})
+    return " ".join(entries.split())
+
+
+def _short(value: float | None) -> str:
+    return "None" if value is None else f"{value:.2g}"

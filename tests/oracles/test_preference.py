@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
+import pickle
+import time
+
 import numpy as np
 import pytest
 from samples.duels import BATCH, FAR, NEAR
 
-from geoduel.errors import OracleError
+from geoduel.errors import ArgumentError, OracleError
 from geoduel.oracles import answers, from_preference
 
 
@@ -14,16 +18,112 @@ from geoduel.oracles import answers, from_preference
     ("said", "answer"),
     [
         *[("a", -1), ("b", 1), ("tie", 0), ("left", -1), ("right", 1)],
+        *[("first", -1), ("second", 1), ("same", 0), ("equal", 0)],
+        *[("A", -1), (" b\n", 1), ("Tie.", 0), ('"B"', 1), ("**A**", -1)],
         *[(True, -1), (False, 1), (np.True_, -1), (np.False_, 1)],
     ],
 )
 def test_preferences(said, answer):
-    oracle = from_preference(lambda a, b: said)
+    oracle = from_preference(lambda a, b: said, shuffle=False)
     assert answers(oracle, NEAR, FAR, 1) == answer
     np.testing.assert_array_equal(answers(oracle, BATCH, FAR, 1), [answer] * 3)
 
 
-@pytest.mark.parametrize("said", ["middle", None, 1, 0.0, np.array([True]), "A"])
+@pytest.mark.parametrize("said", ["middle", None, 1, 0.0, np.array([True]), "A or B", ""])
 def test_preferences_of_another_kind_are_errors(said):
     with pytest.raises(OracleError, match='expected "a", "b", "tie"'):
         from_preference(lambda a, b: said)(NEAR, FAR)
+
+
+def nearer(a, b):
+    """A judge that can be sent to other processes."""
+    return bool(a @ a < b @ b)
+
+
+def test_the_order_is_drawn_and_turned_back():
+    """What a judge sees first is either point; what it answers does not depend on that."""
+    seen = []
+
+    def judge(a, b):
+        seen.append(bool(a @ a < b @ b))
+        return seen[-1]
+
+    oracle = from_preference(judge)
+    assert all(oracle(NEAR, FAR) == -oracle(FAR, NEAR) for _ in range(50))
+    assert 20 < sum(seen) < 80
+    assert oracle.position_bias.answers == 100
+    assert not oracle.position_bias.found
+
+
+def test_a_text_is_parsed():
+    oracle = from_preference(
+        lambda a, b: {"choice": "b"}, parse=lambda d: d["choice"], shuffle=False
+    )
+    assert oracle(NEAR, FAR) == 1
+    with pytest.raises(ArgumentError, match="parse must be a function"):
+        from_preference(nearer, parse="b")
+
+
+def test_a_judge_gets_copies():
+    point = NEAR.copy()
+
+    def judge(a, b):
+        a[...] = b[...] = 7.0
+        return True
+
+    from_preference(judge)(point, FAR)
+    assert np.array_equal(point, NEAR)
+
+
+def test_async_judges_are_awaited_at_once_but_no_more_than_asked_for():
+    now, most = 0, 0
+
+    async def judge(a, b):
+        nonlocal now, most
+        now += 1
+        most = max(most, now)
+        await asyncio.sleep(0.01)
+        now -= 1
+        return nearer(a, b)
+
+    oracle = from_preference(judge, concurrency=3)
+    pairs = np.stack([NEAR, FAR] * 6)
+    want = [0 if i % 2 else 1 for i in range(12)]
+    began = time.perf_counter()
+    got = answers(oracle, pairs, np.broadcast_to(FAR, pairs.shape), 1)
+    assert time.perf_counter() - began < 12 * 0.01 * 10
+    assert most == 3
+    tied = [not nearer(p, FAR) and not nearer(FAR, p) for p in pairs]
+    assert [int(g) for g, t in zip(got, tied, strict=True) if not t] == [-1] * want.count(1)
+    assert oracle(NEAR, FAR) == -1  # a single duel, in the same loop
+
+
+def test_async_judges_work_where_a_loop_runs_already():
+    async def judge(a, b):
+        return nearer(a, b)
+
+    async def notebook():
+        return from_preference(judge)(NEAR, FAR)
+
+    assert asyncio.run(notebook()) == -1
+
+
+def test_errors_of_async_judges_name_what_was_raised():
+    async def judge(a, b):
+        raise ValueError("no quota left")
+
+    with pytest.raises(OracleError, match="the preference raised ValueError: no quota left"):
+        answers(from_preference(judge), BATCH, FAR, 1)
+
+
+def test_a_coroutine_that_nobody_awaits_is_an_error():
+    async def judge(a, b):
+        return True
+
+    with pytest.raises(OracleError, match="give the async function itself"):
+        from_preference(lambda a, b: judge(a, b))(NEAR, FAR)
+
+
+def test_a_judge_travels_to_other_processes():
+    oracle = pickle.loads(pickle.dumps(from_preference(nearer)))
+    assert oracle(NEAR, FAR) == -1

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import fields
-from typing import Any
+from typing import Any, Literal, TypedDict
 
 import numpy as np
 
@@ -11,8 +12,12 @@ from .._numerics.arrays import Array, namespace
 from .._numerics.gradients import detached
 from .._support.check import one_of
 from ..domains.base import Domain
+from ..domains.flat import Box
 from ..errors import ArgumentError, CutLocusError
 from ..manifolds.base import Manifold
+from ..manifolds.euclidean import Euclidean
+from ..manifolds.product import Product
+from ..schedules import Schedule
 from .auto import Auto
 from .base import Method, check_method
 from .descent.block import Block
@@ -36,7 +41,7 @@ from .rivals import (
     RankSGD,
 )
 
-__all__ = ["METHODS", "named", "start_point"]
+__all__ = ["METHODS", "MethodName", "Settings", "as_domain", "named", "start_point"]
 
 METHODS: dict[str, type[Method]] = {
     "auto": Auto,
@@ -63,6 +68,99 @@ METHODS: dict[str, type[Method]] = {
 
 OTHER_NAMES = {"beta-ngd": "rdngd", "alpha-beta-ngd": "rrdngd"}
 """Names of the same methods elsewhere: those of Saha, Koren and Mansour, on `Euclidean`."""
+
+
+MethodName = Literal[
+    "auto",
+    "duel-newton",
+    "duel-csa",
+    "block",
+    "rdngd",
+    "rrdngd",
+    "rdfw",
+    "bisection",
+    "ideal-point",
+    "stp",
+    "minibatch-stp",
+    "order-cd",
+    "order-acd",
+    "scobo",
+    "rank-sgd",
+    "comparison-ngd",
+    "one-plus-one",
+    "one-plus-one-cma",
+    "nelder-mead",
+    "beta-ngd",
+    "alpha-beta-ngd",
+]
+"""The names, for type checkers and editors."""
+
+
+class Settings(TypedDict, total=False):
+    """Settings of the methods, for type checkers and editors; each method's page explains its own.
+
+    A method takes some of them, and refuses the others by name.
+    """
+
+    accuracy: float
+    batch: int | Callable[[int], int]
+    catch: float
+    directions: int
+    distance: float | None
+    half_width: float | None
+    initial_step: float | None
+    jnd: float | None
+    lengths: int
+    min_radius: float
+    parallel: int | None
+    phase_length: int | None
+    phases: int | None
+    prior_radius: float | None
+    radius: float | Callable[[int], float] | None
+    ranked: int | None
+    restarts: int
+    returns: Literal["best", "last", "random"]
+    samples: int | None
+    sparsity: int | None
+    step_size: float | Schedule | Callable[[int], float] | None
+    strong_convexity: float
+    x_tol: float | None
+
+
+def as_domain(
+    domain: Domain | Sequence[tuple[float, float]] | None, manifold: Manifold
+) -> Domain | None:
+    """The domain; a `Box` from pairs of bounds in Euclidean space, as SciPy writes them.
+
+    Raises
+    ------
+    ArgumentError
+        If it is neither, or there is no box in the manifold.
+
+    Examples
+    --------
+    >>> box = as_domain([(0, 1), (-1, None)], Euclidean(2))
+    >>> box.lower, box.upper
+    (array([ 0., -1.]), array([ 1., inf]))
+    """
+    if isinstance(domain, Domain | None):
+        return domain
+    try:
+        low, high = np.array(
+            [(-np.inf if a is None else a, np.inf if b is None else b) for a, b in domain],
+            dtype=float,
+        ).T
+    except (TypeError, ValueError):
+        raise ArgumentError(
+            "domain must be a Domain such as Ball(...), or pairs of bounds (lower, upper) in "
+            f"Euclidean space; got {domain!r:.80}"
+        ) from None
+    if not isinstance(manifold, Euclidean) or manifold.point_shape != low.shape:
+        raise ArgumentError(
+            f"domain is {len(low)} pairs of bounds, which are a box in Euclidean({len(low)}); "
+            f"the manifold is {manifold}"
+        )
+    return Box(low, high)
 
 
 def named(
@@ -125,7 +223,8 @@ def start_point(
     manifold : Manifold
         Where the points live.
     x0 : array of shape (..., *point_shape), optional
-        The caller's start, corrected for rounding. Where there is none, `Method.without_start`
+        The caller's start, corrected for rounding; numbers in lists are taken as float64, and for a
+        `Product` a tuple has one point a factor. Where there is none, `Method.without_start`
         gives one, which is projected on the domain.
     rng : numpy.random.Generator
         Source of a random start.
@@ -160,9 +259,22 @@ def start_point(
             return method, domain.project(x0)
         except CutLocusError:  # the start is as far from several points of the domain
             return method, domain.project(manifold.random_point(rng))
-    x0 = detached(x0)
+    x0 = detached(_array(x0, manifold))
     manifold.check_point(x0, "x0")
     x0 = manifold.to_manifold(x0)
     if domain is not None and not bool(namespace(x0).all(domain.contains(x0))):
         raise ArgumentError(f"x0 is not in the domain {domain}; domain.project(x0) is")
     return method, x0
+
+
+def _array(x0: Any, manifold: Manifold) -> Array:
+    """A start as an array: of numbers in lists, of whole numbers, of the points of factors."""
+    if isinstance(x0, tuple) and isinstance(manifold, Product) and len(x0) == len(manifold.factors):
+        return manifold.join(*(_array(p, m) for p, m in zip(x0, manifold.factors, strict=True)))
+    if hasattr(x0, "dtype"):
+        whole = isinstance(x0, np.ndarray | np.generic) and x0.dtype.kind in "iu"
+        return np.asarray(x0, dtype=np.float64) if whole else x0
+    try:
+        return np.asarray(x0, dtype=np.float64)
+    except (TypeError, ValueError):
+        return x0  # `check_point` says what is wrong

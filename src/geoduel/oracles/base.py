@@ -16,6 +16,7 @@ Anything else an oracle can do is a wrapper around another oracle, and wrappers 
 
 from __future__ import annotations
 
+import inspect
 import math
 from collections.abc import Callable
 from concurrent.futures import Executor
@@ -26,9 +27,18 @@ import numpy as np
 
 from .._numerics.arrays import Array, copied, host, namespace
 from .._numerics.batches import along_one_axis, as_like, leading_shape
-from ..errors import BudgetExhaustedError, OracleError
+from ..errors import ArgumentError, BudgetExhaustedError, OracleError
 
-__all__ = ["Oracle", "OracleBase", "answers", "answers_of", "checked_answer", "index_of", "is_bool"]
+__all__ = [
+    "Oracle",
+    "OracleBase",
+    "answers",
+    "answers_of",
+    "check_oracle",
+    "checked_answer",
+    "index_of",
+    "is_bool",
+]
 
 
 class Oracle(Protocol):
@@ -83,6 +93,43 @@ def answers(
     array([ 1., -1.])
     """
     return answers_of(oracle)(x, y, point_ndim, executor)
+
+
+def check_oracle(oracle: Any) -> Oracle:
+    """Return the oracle, or raise an error that says why it is none.
+
+    Raises
+    ------
+    ArgumentError
+        If it cannot be called with two points.
+    """
+    if not callable(oracle):
+        raise ArgumentError(f"oracle must be callable, oracle(x, y) -> answer; got {oracle!r:.80}")
+    if isinstance(oracle, OracleBase):
+        return oracle
+    try:
+        signature = inspect.signature(oracle)
+    except (TypeError, ValueError):  # of builtin code, which does not tell
+        return oracle
+    if _takes(signature, 1) and not _takes(signature, 2):
+        raise ArgumentError(
+            f"oracle must take two points, oracle(x, y); {oracle!r:.80} takes one: if it is the "
+            "function to minimise, wrap it, gd.from_objective(f)"
+        )
+    if inspect.iscoroutinefunction(oracle):
+        raise ArgumentError(
+            f"oracle must answer at once; {oracle!r:.80} has to be awaited: if it is a judge that "
+            'answers "a" or "b", wrap it, gd.from_preference(judge)'
+        )
+    return oracle
+
+
+def _takes(signature: inspect.Signature, count: int) -> bool:
+    try:
+        signature.bind(*[None] * count)
+    except TypeError:
+        return False
+    return True
 
 
 def answers_of(oracle: Oracle) -> Callable[..., Any]:

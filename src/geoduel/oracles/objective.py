@@ -14,11 +14,15 @@ from ..errors import ArgumentError, BudgetExhaustedError, OracleError
 from .base import OracleBase, answer_of, index_of
 from .memory import ArrayMemory, PointMemory
 
-__all__ = ["Objective", "from_objective"]
+__all__ = ["Objective", "from_objective", "number_at"]
 
 
 def from_objective(
-    f: Callable[[Array], Any], vectorized: bool = False, cache: bool = True
+    f: Callable[[Array], Any],
+    vectorized: bool = False,
+    cache: bool = True,
+    *,
+    maximize: bool = False,
 ) -> Objective:
     """Oracle that compares the values of a function; nothing but the comparison leaves it.
 
@@ -28,9 +32,8 @@ def from_objective(
     ----------
     f : callable
         Maps a point to a number (a float, or an array without axes): smaller is better. The point
-        is a copy, which it may overwrite. ``+inf``
-        is allowed and loses to every number, which suits points that are infeasible; NaN and
-        ``-inf`` are errors.
+        is a copy, which it may overwrite. ``+inf`` is allowed and loses to every number, which
+        suits points that are infeasible; NaN and ``-inf`` are errors.
     vectorized : bool
         f takes leading axes, ``(..., *point_shape)``, and returns an array of shape ``(...)``.
     cache : bool
@@ -39,6 +42,8 @@ def from_objective(
         evaluations in place of four. Points are recognised by their content, so arrays may be
         reused and overwritten; a single torch tensor by its identity and version counter. Turn it
         off for a function that returns another value each time.
+    maximize : bool
+        Larger is better, and ``-inf`` is the value that loses to every number.
 
     Returns
     -------
@@ -47,7 +52,8 @@ def from_objective(
     Raises
     ------
     OracleError
-        On a duel, if f raises, or returns NaN, ``-inf`` or something of the wrong kind or shape.
+        On a duel, if f raises, or returns NaN, the infinity that would win, or something of the
+        wrong kind or shape.
 
     Examples
     --------
@@ -61,23 +67,25 @@ def from_objective(
     """
     if not callable(f):
         raise ArgumentError(f"f must be a function of a point, got {f!r:.80}")
-    return Objective(f, vectorized, cache)
+    return Objective(f, vectorized, cache, maximize)
 
 
 class Objective(OracleBase):
     """See `from_objective`."""
 
-    def __init__(self, f: Callable[[Array], Any], vectorized: bool, cache: bool) -> None:
-        self._f, self.vectorized, self._cache = f, vectorized, cache
+    def __init__(
+        self, f: Callable[[Array], Any], vectorized: bool, cache: bool, maximize: bool = False
+    ) -> None:
+        self._f, self.vectorized, self._cache, self._maximize = f, vectorized, cache, maximize
         self._points = PointMemory() if cache else None
         self._arrays = ArrayMemory() if cache else None
 
     def __reduce__(self) -> tuple[Any, ...]:
         # The remembered values stay behind: they would travel to every worker with every pair.
-        return Objective, (self._f, self.vectorized, self._cache)
+        return Objective, (self._f, self.vectorized, self._cache, self._maximize)
 
     def __repr__(self) -> str:
-        return f"from_objective({self._f!r})"
+        return f"from_objective({self._f!r}{', maximize=True' * self._maximize})"
 
     def answers(
         self, x: Array, y: Array, point_ndim: int | None = None, executor: Executor | None = None
@@ -137,7 +145,9 @@ class Objective(OracleBase):
 
     def _evaluate_one(self, x: Array) -> float:
         value = self._call(x)
-        return value if type(value) is float and value > -math.inf else _value(value, x)
+        if self._maximize:
+            return number_at(value, x, maximize=True)
+        return value if type(value) is float and value > -math.inf else number_at(value, x)
 
     def _evaluate_each(self, arrays: list[Array], executor: Executor | None) -> list[np.ndarray]:
         """Values of a function of single points, all asked at once."""
@@ -172,6 +182,7 @@ class Objective(OracleBase):
             value = value.detach()  # remembering a graph would keep a network's activations
         try:
             value = xp.asarray(value, device=device(x))
+            value = -value if self._maximize else value
             finite = value > -math.inf
         except Exception as error:
             raise OracleError(
@@ -180,8 +191,9 @@ class Objective(OracleBase):
             ) from error
         if not bool(xp.all(finite)):
             bad = np.flatnonzero(~host(finite).ravel())
+            worst = float(host(value).ravel()[bad[0]])
             raise OracleError(
-                f"the objective returned {float(host(value).ravel()[bad[0]])} at {bad.size} of "
+                f"the objective returned {-worst if self._maximize else worst} at {bad.size} of "
                 f"{math.prod(lead)} points, first at index {index_of(int(bad[0]), lead)}"
             )
         return value
@@ -191,8 +203,14 @@ def _failed(error: Exception) -> OracleError:
     return OracleError(f"the objective raised {type(error).__name__}: {error}")
 
 
-def _value(value: Any, x: Array) -> float:
-    """Value of an objective at one point as a float that can be compared."""
+def number_at(value: Any, x: Array, maximize: bool = False) -> float:
+    """Value at one point as a float that can be compared, smaller is better.
+
+    Raises
+    ------
+    OracleError
+        If it is no number, NaN, or the infinity that would win.
+    """
     shape = tuple(getattr(value, "shape", ()))
     if shape:
         raise OracleError(
@@ -202,11 +220,12 @@ def _value(value: Any, x: Array) -> float:
     try:
         if isinstance(value, str):  # float() would read it
             raise TypeError("a string is not a number")
-        value = float(value.detach() if hasattr(value, "detach") else value)
+        number = float(value.detach() if hasattr(value, "detach") else value)
     except Exception as error:
         raise OracleError(
             f"the objective returned {type(value).__name__}, expected a number: {value!r:.80}"
         ) from error
-    if not value > -math.inf:  # NaN, too
-        raise OracleError(f"the objective returned {value} at {x!r:.200}")
-    return value
+    cost = -number if maximize else number
+    if not cost > -math.inf:  # NaN, too
+        raise OracleError(f"the objective returned {number} at {x!r:.200}")
+    return cost

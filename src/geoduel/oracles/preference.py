@@ -2,26 +2,57 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import asyncio
+import inspect
+import threading
+from collections.abc import Awaitable, Callable, Coroutine
+from concurrent.futures import Executor
 from typing import Any
 
-from .._numerics.arrays import Array
+import numpy as np
+
+from .._numerics.arrays import Array, copied
+from .._numerics.batches import along_one_axis, as_like
+from .._support.check import positive_int
 from ..errors import ArgumentError, BudgetExhaustedError, OracleError
-from .base import is_bool
+from .base import OracleBase, is_bool
+from .shuffled import Shuffled
 
 __all__ = ["from_preference"]
 
-ANSWERS = {"a": -1, "left": -1, "b": +1, "right": +1, "tie": 0}
+ANSWERS = {
+    **dict.fromkeys(("a", "left", "first"), -1),
+    **dict.fromkeys(("b", "right", "second"), +1),
+    **dict.fromkeys(("tie", "equal", "same"), 0),
+}
 
 
-def from_preference(prefers: Callable[[Array, Array], Any]) -> _Preference:
-    """Oracle from a function, or a person behind it, that says which of two points is better.
+def from_preference(
+    prefers: Callable[[Array, Array], Any],
+    *,
+    parse: Callable[[Any], Any] | None = None,
+    concurrency: int = 8,
+    shuffle: bool = True,
+    rng: np.random.Generator | int | None = 0,
+) -> Shuffled | Preference:
+    """Oracle from a judge, a function or a person behind it, that says which point is better.
 
     Parameters
     ----------
     prefers : callable
         ``prefers(a, b)`` returns "a", "b" or "tie", or a bool: True if a is preferred. "left" and
-        "right" are a and b, for code that shows them side by side.
+        "first" are a, "right" and "second" are b, "equal" and "same" a tie. Capitals, and spaces,
+        quotes or a full stop around the word, do not matter. It may be an ``async`` function: the
+        duels of a batch are then awaited at once, in one event loop of their own.
+    parse : callable, optional
+        ``parse(said)`` finds one of these answers in what the judge said, as in a long text.
+    concurrency : int
+        Most duels awaited at once, of an ``async`` judge.
+    shuffle : bool
+        Draw which point is a. A judge that favours the first is then noisy and not wrong;
+        ``oracle.position_bias`` tells how much it does. See `geoduel.Shuffled`.
+    rng : int or numpy.random.Generator, optional
+        Seed or generator of that order.
 
     Returns
     -------
@@ -31,7 +62,8 @@ def from_preference(prefers: Callable[[Array, Array], Any]) -> _Preference:
     Raises
     ------
     OracleError
-        On a duel, if the function raises or returns something else.
+        On a duel, if the judge raises or returns something else. Numbers are refused, since 1 may
+        mean either point.
 
     Examples
     --------
@@ -39,32 +71,78 @@ def from_preference(prefers: Callable[[Array, Array], Any]) -> _Preference:
     >>> oracle = from_preference(lambda a, b: "tie" if a[0] == b[0] else "ab"[int(b[0] > a[0])])
     >>> oracle(np.array([1.0]), np.array([2.0])), oracle(np.array([1.0]), np.array([1.0]))
     (1, 0)
+    >>> wordy = from_preference(lambda a, b: "I prefer B.", parse=lambda text: text.split()[-1],
+    ...                         shuffle=False)
+    >>> wordy(np.zeros(2), np.ones(2))
+    1
     """
     if not callable(prefers):
         raise ArgumentError(f"prefers must be a function of two points, got {prefers!r:.80}")
-    return _Preference(prefers)
+    if parse is not None and not callable(parse):
+        raise ArgumentError(f"parse must be a function of an answer, got {parse!r:.80}")
+    judge = Preference(prefers, parse, positive_int(concurrency, "concurrency"))
+    return Shuffled(judge, rng) if shuffle else judge
 
 
-class _Preference:
+class Preference(OracleBase):
     """See `from_preference`."""
 
-    vectorized = False
-
-    def __init__(self, prefers: Callable[[Array, Array], Any]) -> None:
-        self._prefers = prefers
+    def __init__(
+        self,
+        prefers: Callable[[Array, Array], Any],
+        parse: Callable[[Any], Any] | None,
+        concurrency: int,
+    ) -> None:
+        self._prefers, self._parse, self._concurrency = prefers, parse, concurrency
 
     def __repr__(self) -> str:
         return f"from_preference({self._prefers!r})"
 
-    def __call__(self, x: Array, y: Array) -> int:
+    def answers(
+        self, x: Array, y: Array, point_ndim: int | None = None, executor: Executor | None = None
+    ) -> Any:
+        if point_ndim is None or x.ndim == y.ndim == point_ndim:
+            return self._answer(x, y)
+        lead, pairs = along_one_axis(point_ndim, x, y)
+        if _is_async(self._prefers):
+            each = _gathered(
+                [self._said(*pair) for pair in zip(*pairs, strict=True)], self._concurrency
+            )
+            each = [self._read(said) for said in each]
+        else:
+            each = list((map if executor is None else executor.map)(self._answer, *pairs))
+        return as_like(np.reshape(each, lead), x)
+
+    def _answer(self, x: Array, y: Array) -> int:
+        if _is_async(self._prefers):
+            return self._read(_gathered([self._said(x, y)], 1)[0])
         try:
-            choice = self._prefers(x, y)
+            return self._read(self._prefers(copied(x), copied(y)))
         except (OracleError, BudgetExhaustedError):
             raise
         except Exception as error:
             raise OracleError(f"the preference raised {type(error).__name__}: {error}") from error
+
+    async def _said(self, x: Array, y: Array) -> Any:
+        try:
+            return await self._prefers(copied(x), copied(y))
+        except (OracleError, BudgetExhaustedError):
+            raise
+        except Exception as error:
+            raise OracleError(f"the preference raised {type(error).__name__}: {error}") from error
+
+    def _read(self, said: Any) -> int:
+        """The answer in what a judge said."""
+        if isinstance(said, Awaitable):
+            if inspect.iscoroutine(said):
+                said.close()
+            raise OracleError(
+                f"the preference answered {said!r:.80}, which has to be awaited: give the async "
+                "function itself"
+            )
+        choice = said if self._parse is None else self._parse(said)
         if isinstance(choice, str):
-            if (answer := ANSWERS.get(choice)) is not None:
+            if (answer := ANSWERS.get(choice.strip(" \t\r\n\"'`*.").lower())) is not None:
                 return answer
         elif is_bool(choice) and getattr(choice, "ndim", 0) == 0:
             return -1 if choice else +1
@@ -72,3 +150,49 @@ class _Preference:
             f'the preference answered {choice!r:.80}, expected "a", "b", "tie", "left" (a), '
             '"right" (b) or a bool (True: a is preferred)'
         )
+
+
+def _is_async(f: Callable[..., Any]) -> bool:
+    return inspect.iscoroutinefunction(f) or inspect.iscoroutinefunction(type(f).__call__)
+
+
+def _gathered(tasks: list[Coroutine[Any, Any, Any]], most: int) -> list[Any]:
+    """Results of coroutines, so many at once, in the event loop of this package.
+
+    The loop stays, since clients of web services belong to the loop they were first used in. It has
+    a thread of its own, since a notebook's thread has a running loop already.
+    """
+
+    async def all_of_them() -> list[Any]:
+        gate = asyncio.Semaphore(most)
+
+        async def one(task: Coroutine[Any, Any, Any]) -> Any:
+            async with gate:
+                return await task
+
+        async with asyncio.TaskGroup() as group:  # a failure cancels the others
+            running = [group.create_task(one(task)) for task in tasks]
+        return [task.result() for task in running]
+
+    future = asyncio.run_coroutine_threadsafe(all_of_them(), _event_loop())
+    try:
+        return future.result()
+    except BaseExceptionGroup as errors:
+        raise errors.exceptions[0] from None
+    except BaseException:  # Ctrl-C: nobody waits any more
+        future.cancel()
+        raise
+
+
+_loops: list[asyncio.AbstractEventLoop] = []
+_starting = threading.Lock()
+
+
+def _event_loop() -> asyncio.AbstractEventLoop:
+    with _starting:
+        if not _loops:
+            _loops.append(asyncio.new_event_loop())
+            threading.Thread(
+                target=_loops[0].run_forever, name="geoduel judges", daemon=True
+            ).start()
+        return _loops[0]

@@ -14,7 +14,7 @@ from .._numerics.arrays import Array, copied, host, namespace
 from .._numerics.batches import along_one_axis, leading_shape
 from .._support.check import positive_int
 from ..errors import ArgumentError, BudgetExhaustedError, OracleError
-from .base import Oracle, OracleBase, answers, checked_answer
+from .base import Oracle, OracleBase, answers, check_oracle, checked_answer
 
 __all__ = ["Counted", "Record", "Recorded", "Reversed", "Wrapper"]
 
@@ -23,11 +23,7 @@ class Wrapper(OracleBase):
     """An oracle around another; it sees whole batches, of oracles that take single pairs, too."""
 
     def __init__(self, oracle: Oracle) -> None:
-        if not callable(oracle):
-            raise ArgumentError(
-                f"oracle must be callable, oracle(x, y) -> answer; got {oracle!r:.80}"
-            )
-        self.oracle = oracle
+        self.oracle = check_oracle(oracle)
 
     @property
     def vectorized(self) -> bool:  # type: ignore[override]

@@ -9,6 +9,7 @@ import threading
 import time
 import warnings
 from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import Executor
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Literal, overload
@@ -32,8 +33,9 @@ from ..methods import Method
 from ..methods.frame import Frame
 from ..methods.people.attention import Verdict
 from ..methods.people.questions import QuestionMethod
-from ..oracles.base import Oracle, answers
+from ..oracles.base import Oracle, check_oracle
 from . import holders
+from .answering import Answering
 from .assign import Assigner
 from .codec import check_json, decode_settings, encode_state, is_text
 from .crowd import Camp, Disagreement, Heard, own_ideal, partition, shrunk
@@ -94,7 +96,7 @@ class Study:
         )
         self._camps: tuple[Any, list[tuple[str, ...]], list[float]] | None = None
         self._seconds = 0.0  # of replay since the last snapshot
-        self._stopped = False
+        self._answering: Answering | None = None
         self._tracing = threading.Lock()
         self._traced: tuple[list[Any], Player, list[tuple[int, np.ndarray]]] | None = None
         if self.note is not None:
@@ -787,42 +789,58 @@ class Study:
     def optimize(
         self,
         oracle: Oracle,
-        n_duels: int,
+        n_duels: int | None = None,
         callbacks: Iterable[Callable[[Study, Duel], Any]] = (),
+        *,
+        timeout: float | None = None,
+        workers: int = 1,
+        executor: Executor | None = None,
+        catch: tuple[type[Exception], ...] = (),
+        progress: bool = False,
     ) -> None:
-        """Let an oracle answer.
+        """Let an oracle answer, here and in other processes at the same time.
+
+        While others hold all questions that are useful, it waits for them.
 
         Parameters
         ----------
         oracle : callable
             As in `geoduel.minimize`.
-        n_duels : int
-            Most duels to answer now; fewer if the study finishes, or `stop` is called.
+        n_duels : int, optional
+            Most duels to answer now; fewer if the study finishes, or `stop` is called. Without it,
+            all that the study asks.
         callbacks : iterable of callable
             ``callback(study, duel)`` after each answer.
+        timeout : float, optional
+            Seconds after which no further question is asked.
+        workers : int
+            Questions answered at once, in threads. Methods differ in how many are useful at once:
+            DuelNewton has d.
+        executor : concurrent.futures.Executor, optional
+            Runs the oracle, in processes or on a cluster; ``workers`` says how many duels at once.
+        catch : tuple of exception types
+            Errors of the oracle that skip the question and end nothing.
+        progress : bool
+            Show a progress bar on standard error.
 
         Raises
         ------
         OracleError
             If the oracle fails; its question stays open and is asked again next time.
         """
-        self._stopped = False
-        callbacks = tuple(callbacks)
-        for _ in range(positive_int(n_duels, "n_duels")):
-            try:
-                duel = self.ask()
-            except StudyFinishedError:
-                return
-            sign = answers(oracle, duel.a, duel.b, duel.a.ndim)
-            duel = self.tell(duel, {-1: "a", 0: "tie", 1: "b"}[sign])
-            for callback in callbacks:
-                callback(self, duel)
-            if self._stopped:
-                return
+        check_oracle(oracle)
+        if n_duels is not None:
+            positive_int(n_duels, "n_duels")
+        seconds = math.inf if timeout is None else positive(timeout, "timeout")
+        self._answering = Answering(
+            self, oracle, n_duels, time.monotonic() + seconds, callbacks, executor, tuple(catch)
+        )
+        self._answering.run(positive_int(workers, "workers"), progress)
 
     def stop(self) -> None:
-        """End `optimize` after the present duel; for callbacks and other threads."""
-        self._stopped = True
+        """End `optimize` after the duels that are asked now; for callbacks and other threads."""
+        if self._answering is not None:
+            self._answering.stop()
 
     # -- export ----------------------------------------------------------------------------------
 

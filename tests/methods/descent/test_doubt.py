@@ -1,4 +1,4 @@
-"""What a descent doubts: growth of its probes, and its ends."""
+"""What a descent doubts: growth of its probes, their contraction, and its ends."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import geoduel as gd
-from geoduel.methods.descent.doubt import Anchor, Claim, beats, look_around
+from geoduel.methods.descent.doubt import LAG, Anchor, Claim, Trail, beats, look_around
 from geoduel.methods.frame import Frame
 
 
@@ -90,3 +90,28 @@ def test_a_claim_is_contested_when_probes_have_changed_and_only_by_points_that_a
     assert claim.due(3.1)
     assert not claim.asked(0.3).due(0.3)
     assert 0 < claim.least < 0.01
+
+
+def test_a_trail_is_prolonged_rarely_and_more_often_after_a_doubt():
+    """One duel in 32 in one dimension, one in eight blocks from four on, and twice as many then."""
+
+    def blocks(trail):
+        """Until the next duel; and until the way begins that it prolongs."""
+        passed = 0
+        while not trail.due:
+            passed += 1
+            trail = trail.older(np.array([passed]))
+        return passed, int(trail.point[0])
+
+    start = Trail(np.zeros(1))
+    for d, apart in ((1, 32), (2, 16), (4, 8), (100, 8)):
+        assert blocks(start.asked(np.zeros(1), False, d)) == (apart, apart - LAG)
+        assert blocks(start.asked(np.zeros(1), True, d)) == (LAG, 0)
+
+
+def test_a_doubt_needs_eleven_lost_duels():
+    x = np.zeros(2)
+    trail, lost = Trail(x).asked(x, True, 2), 0
+    while trail.lost:
+        trail, lost = trail.asked(x, False, 2), lost + 1
+    assert lost == 11  # 0.8^11 < 0.1 < 0.8^10

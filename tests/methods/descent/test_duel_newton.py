@@ -48,7 +48,7 @@ def test_duels_of_a_block_share_a_centre(cases):
     case, states = cases["quadratic"](0), []
     gd.minimize(
         gd.from_objective(case.objective, vectorized=True), case.manifold, case.x0,
-        method="duel-newton", budget=600, rng=0,
+        method="duel-newton", budget=640, rng=0,
         callback=lambda p: states.append(p.state) and None,
     )  # fmt: skip
     window, memory = states[-1].window, states[-1].memory
@@ -170,6 +170,20 @@ def test_plateaus_lengthen_the_probes():
             np.full(4, 2.0), initial_step=1e-4, budget=800, rng=seed,
         )  # fmt: skip
         assert result.x @ result.x < 0.2
+
+
+def test_a_budget_that_ends_on_a_kink_leaves_the_uncertainty_open():
+    """With slopes of 1 and 100 the probes contract and the descent does not converge."""
+    narrow = 0
+    for seed in range(8):
+        rng = np.random.default_rng(seed)
+        turn, x0 = np.linalg.qr(rng.standard_normal((5, 5)))[0], rng.uniform(-4, 4, 5)
+        oracle = gd.from_objective(lambda x, R=turn: np.where(R @ x > 0, R @ x, -100 * R @ x).sum())
+        result = gd.minimize(oracle, gd.Euclidean(5), x0, budget=1000, rng=seed)
+        distance, stated = float(np.linalg.norm(result.x)), result.uncertainty
+        assert distance > 0.1
+        narrow += stated is not None and stated < distance / 10
+    assert narrow <= 1  # without points beyond: 5
 
 
 def test_a_refuted_end_leaves_the_uncertainty_open():

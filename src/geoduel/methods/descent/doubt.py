@@ -1,4 +1,4 @@
-"""What a descent doubts: that longer probes are right, and that nothing better is left."""
+"""What a descent doubts: that probes are right, longer or shorter, and that nothing is left."""
 
 from __future__ import annotations
 
@@ -16,12 +16,16 @@ from ..frame import Frame
 from .first_step import directions
 from .noise import votes
 
-__all__ = ["Anchor", "Claim", "beats", "look_around"]
+__all__ = ["BEYOND", "Anchor", "Claim", "Trail", "beats", "look_around"]
 
 FOLLOWS = 1.5  # the anchor follows where probes are shorter by this factor
 UNEARNED = 2.0  # growth of the probes, times what chance makes of it, that no duel has to confirm
 MOVED = 0.003  # share of the length of its first probes by which a descent moves from a false end
 MOST = 10  # directions at each length
+LAG = 4  # blocks of the way that is prolonged
+BEYOND = 4.0  # how far it is prolonged, in its length
+RARELY = 32  # duels, in low dimension, of which one is about the trail
+FADES = 0.8  # factor on a doubt for each point beyond that was worse
 STRIDE = 10.0  # ratio of the lengths at which a run looks around before it ends
 
 
@@ -44,6 +48,47 @@ class Anchor(NamedTuple):
     def doubts(self, length: float, d: int, gain: float) -> bool:
         """Whether a duel has to confirm that probes have grown to that length."""
         return length > UNEARNED * math.exp(2 * gain / math.sqrt(d)) * self.length
+
+
+class Trail(NamedTuple):
+    """A point of four blocks ago, and what is known of points beyond x on the way from there.
+
+    A descent that converges has left most of its way behind, so those are worse than x. Where one
+    is better, the probes have contracted and the descent has not converged, as happens on a kink.
+    The probes then say nothing of the distance to the optimum, until many such duels are lost.
+
+    Attributes
+    ----------
+    point : array
+        Where the descent was.
+    age : int
+        Blocks since then; below 0 the point is still to come.
+    doubt : float
+        1 after a point beyond has won; fades with each one that loses.
+    """
+
+    point: Array
+    age: int = 0
+    doubt: float = 0.0
+
+    def older(self, point: Array) -> Trail:
+        """The trail one block later; until it has begun, it begins at the present point."""
+        return self._replace(point=point if self.age < 0 else self.point, age=self.age + 1)
+
+    def asked(self, point: Array, better: bool, d: int) -> Trail:
+        """After a duel. The next one is as many blocks away, or twice as many without a doubt."""
+        new = Trail(point, doubt=1.0 if better else FADES * self.doubt)
+        return new._replace(age=0 if new.lost else LAG - max(2 * LAG, RARELY // d))
+
+    @property
+    def due(self) -> bool:
+        """Whether it is time for a duel with a point beyond."""
+        return self.age >= LAG
+
+    @property
+    def lost(self) -> bool:
+        """Whether the probes do not tell the distance."""
+        return self.doubt > 0.1
 
 
 class Claim(NamedTuple):

@@ -16,7 +16,7 @@ from ..base import default_radius
 from ..duels import mirrored_duels, projected_duels
 from ..frame import Frame, at_least, reach
 from .base import DescentMethod, converged, recommend
-from .doubt import Anchor, Claim, beats, look_around
+from .doubt import BEYOND, Anchor, Claim, Trail, beats, look_around
 from .face import NO_EXITS, Exits, Face, face_at
 from .first_step import Begin, First, begin, directions, first_step
 from .fit import fit
@@ -55,6 +55,7 @@ class NewtonState(NamedTuple):
     longest: float  # cap of a widened probe, a geodesic length
     to_mean: np.ndarray  # from the present point to the mean of the recent ones
     anchor: Anchor
+    trail: Trail
     held: bool = False  # whether the domain keeps the steps back
     exits: Exits = NO_EXITS  # what is known of steps back inside
     tied: float = 0.0  # blocks of ties, less half of the others
@@ -85,7 +86,12 @@ class NewtonState(NamedTuple):
 
     @property
     def uncertainty(self) -> float | None:
-        """Estimated distance to the optimum, the length of the probes; None after a false end."""
+        """Estimated distance to the optimum, the length of the probes.
+
+        None after a false end, and where probes have contracted faster than the descent.
+        """
+        if self.trail.lost:
+            return None
         if self.claim is not None:
             return self.claim.uncertainty
         return None if self.refuted else self.reached
@@ -318,6 +324,7 @@ class DuelNewton(DescentMethod):
         try:
             state = yield from self._block(manifold, state, rng)
             state = yield from self._earned(manifold, state)
+            state = yield from self._prolonged(manifold, state)
         except (np.linalg.LinAlgError, OutOfRangeError):  # steps, or a metric, beyond all digits
             return state._replace(stop="diverges")
         if state.stop in ("x_tol", "diverges"):
@@ -358,11 +365,13 @@ class DuelNewton(DescentMethod):
             longest=math.inf,
             to_mean=np.zeros(d),
             anchor=Anchor(frame.point, scale * float(np.linalg.norm(metric))),
+            trail=Trail(frame.point),
         )
         if before is None:
             return new
         kept = ("answering", "longest", "patience", "refuted")
-        return new._replace(**{name: getattr(before, name) for name in kept})
+        trail = new.trail._replace(doubt=before.trail.doubt)
+        return new._replace(trail=trail, **{name: getattr(before, name) for name in kept})
 
     def _block(
         self, manifold: Manifold, state: NewtonState, rng: np.random.Generator
@@ -398,6 +407,23 @@ class DuelNewton(DescentMethod):
             memory=state.memory.moved(p, same),
             anchor=anchor,
         )
+
+    def _prolonged(
+        self, manifold: Manifold, state: NewtonState
+    ) -> Generator[tuple[Array, Array], Any, NewtonState]:
+        """A duel with a point far beyond x, on the way of the last blocks.
+
+        It is asked now and then, and at x_tol. If it wins, the distance to the optimum is unknown.
+        """
+        trail = state.trail.older(state.point)
+        if state.noise > NOISY or not (trail.due or state.stop == "x_tol"):
+            return state._replace(trail=trail)
+        way = state.frame.coordinates(manifold, trail.point)
+        step = state.frame.within(manifold, -BEYOND * way, 2 * self._farthest(manifold), 0.5)
+        beyond = state.frame.at(manifold, step, self.domain)
+        better = (yield from beats(beyond, state.point, state.noise)) > 0
+        stop = None if better and state.stop == "x_tol" else state.stop
+        return state._replace(trail=trail.asked(state.point, better, manifold.dim), stop=stop)
 
     def _doubted(
         self, manifold: Manifold, state: NewtonState, rng: np.random.Generator
@@ -619,6 +645,7 @@ class DuelNewton(DescentMethod):
             longest=state.longest,
             to_mean=to_mean,
             anchor=state.anchor,
+            trail=state.trail,
             held=move.held,
             exits=duels.exits,
             tied=state.tied + 1 if n and ties >= 0.4 else max(0.0, state.tied - 0.5),

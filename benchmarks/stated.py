@@ -1,0 +1,93 @@
+"""Stated distances: how far the optimum is, and what a run says when its budget ends.
+
+    python benchmarks/stated.py [--full] [--save] [--seeds 4] [--first-seed 30]
+
+The functions are smooth, or have kinks, ridges, one-sided slopes and flat valleys, each in rotated
+coordinates with a start of its own. A run of the default method is looked at after 25, 50, 100 and
+200 duels a dimension, or where it ended by itself. A row counts the looks: how many stated no
+distance, and how many stated less than a tenth, less than a thousandth, more than tenfold of the
+true one. Distances below 1e-12 are not counted.
+"""
+
+from __future__ import annotations
+
+# ruff: noqa: I001 - the threads must be set before NumPy loads
+from collections.abc import Callable
+
+from _results import Results, parser
+from _timing import describe_machine
+
+import numpy as np
+
+import geoduel as gd
+
+# Functions of rotated coordinates y, with their minimum 0 at y = 0; s rises from 1 to 10.
+FUNCTIONS: dict[str, Callable[[np.ndarray, np.ndarray], float]] = {
+    "sphere": lambda y, s: float(y @ y),
+    "condition 100": lambda y, s: float(s**2 @ y**2),
+    "condition 10,000": lambda y, s: float(s**4 @ y**2),
+    "Rosenbrock": lambda y, s: float(100 * np.sum((y[1:] + 1 - (y[:-1] + 1) ** 2) ** 2) + y @ y),
+    "powers 2 to 6": lambda y, s: float(np.sum(abs(y) ** (2 + 4 * np.log10(s)))),
+    "norm": lambda y, s: float(np.linalg.norm(s * y)),
+    "sum of absolute values": lambda y, s: float(abs(y).sum()),
+    "largest absolute value": lambda y, s: float(abs(y).max()),
+    "slopes 1 and 100": lambda y, s: float(np.where(y > 0, y, -100 * y).sum()),
+    "one side steeper": lambda y, s: float(np.sum(np.where(y > 0, 100 * y, y) ** 2)),
+    "sharp ridge": lambda y, s: float(y[0] ** 2 + 100 * np.linalg.norm(s[1:] * y[1:])),
+    "flat valley": lambda y, s: float(y[0] ** 2 + 1e6 * y[1:] @ y[1:]),
+}
+SMOOTH = set(list(FUNCTIONS)[:5])
+LOOKS = (25, 50, 100, 200)  # duels a dimension
+
+
+def looks(name: str, d: int, seed: int) -> list[tuple[float, float | None]]:
+    """True and stated distances of one run."""
+    rng = np.random.default_rng([seed, d])
+    turn = np.linalg.qr(rng.standard_normal((d, d)))[0]
+    goal, x0 = rng.uniform(-4, 4, d), rng.uniform(-4, 4, d)
+    if name == "Rosenbrock":  # other starts end in its local minimum
+        turn, x0 = np.eye(d), goal + rng.uniform(-2.5, 0.5, d)
+    f, s = FUNCTIONS[name], 10.0 ** (np.arange(d) / (d - 1))
+    found: list[tuple[float, float | None]] = []
+
+    def look(p: gd.optimize.Progress) -> None:
+        if len(found) < len(LOOKS) and p.duels > LOOKS[len(found)] * d:
+            found.append(last[0])
+        last[0] = (float(np.linalg.norm(p.x - goal)), p.uncertainty)
+
+    last: list[tuple[float, float | None]] = [(float("inf"), None)]
+    oracle = gd.from_objective(lambda x: f(turn @ (x - goal), s))
+    gd.minimize(oracle, gd.Euclidean(d), x0, budget=LOOKS[-1] * d + d, rng=seed, callback=look)
+    return [*found, last[0]] if len(found) < len(LOOKS) else found
+
+
+def main() -> None:
+    p = parser(__doc__)
+    p.add_argument("--seeds", type=int, default=1)
+    p.add_argument("--first-seed", type=int, default=30)
+    args = p.parse_args()
+    seeds = range(args.first_seed, args.first_seed + (4 if args.full else args.seeds))
+    dims = (2, 5, 10) if args.full else (2, 5)
+    results = Results(__file__, args.save, seeds=f"{seeds[0]} to {seeds[-1]}")
+    print(describe_machine())
+    print(
+        f"{'function':24} {'d':>3} {'looks':>6} {'none':>5} {'< 1/10':>7} {'< 1e-3':>7} {'> 10':>5}"
+    )
+    for name in FUNCTIONS:
+        for d in dims:
+            found = [each for seed in seeds for each in looks(name, d, seed)]
+            near = [(t, u) for t, u in found if t > 1e-12]
+            stated = [u / t for t, u in near if u is not None]
+            count = {
+                "looks": len(found),
+                "none": len(near) - len(stated),
+                "tenth": sum(r < 0.1 for r in stated),
+                "thousandth": sum(r < 1e-3 for r in stated),
+                "tenfold": sum(r > 10 for r in stated),
+            }
+            results.add(f"{name}, {d}", function=name, smooth=name in SMOOTH, d=d, **count)
+            print(f"{name:24} {d:3} " + " ".join(f"{n:5}" for n in count.values()), flush=True)
+
+
+if __name__ == "__main__":
+    main()

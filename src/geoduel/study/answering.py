@@ -1,0 +1,141 @@
+"""Oracles that answer a study: one after the other, several at once, beside other processes."""
+
+from __future__ import annotations
+
+import logging
+import math
+import threading
+import time
+from collections.abc import Callable, Iterable
+from concurrent.futures import Executor
+from typing import Any, Protocol
+
+from .._support.progress import progress_bar
+from ..errors import NothingToAskError, OracleError, StudyFinishedError
+from ..oracles.base import Oracle, answers
+from .records import Duel
+
+__all__ = ["Answering", "Asked"]
+
+WAITS = (0.02, 1.0)  # seconds between two looks at whether there is a question, first and longest
+logger = logging.getLogger("geoduel")
+
+
+class Asked(Protocol):
+    """What is needed of a study."""
+
+    def ask(self) -> Duel: ...
+    def tell(self, duel: Duel, answer: str) -> Duel: ...
+
+
+class Answering:
+    """Let an oracle answer questions of a study, in several threads.
+
+    Parameters
+    ----------
+    study : Study
+        Which is asked and told.
+    oracle : callable
+        As in `geoduel.minimize`.
+    n_duels : int or None
+        Most answers; None for as many as the study wants.
+    deadline : float
+        Moment of `time.monotonic` after which no question is asked.
+    callbacks : sequence of callable
+        ``callback(study, duel)`` after each answer, one at a time.
+    executor : concurrent.futures.Executor or None
+        Runs the oracle; None runs it in the threads themselves.
+    catch : tuple of exception types
+        Errors of the oracle whose questions are skipped.
+    """
+
+    def __init__(
+        self,
+        study: Asked,
+        oracle: Oracle,
+        n_duels: int | None,
+        deadline: float,
+        callbacks: Iterable[Callable[[Any, Duel], Any]],
+        executor: Executor | None,
+        catch: tuple[type[Exception], ...],
+    ) -> None:
+        self.study, self.oracle, self.executor, self.catch = study, oracle, executor, catch
+        self.most = math.inf if n_duels is None else n_duels
+        self.deadline, self.callbacks = deadline, tuple(callbacks)
+        self.begun = self.answered = 0
+        self.over = threading.Event()
+        self.error: BaseException | None = None
+        self.turn = threading.Lock()
+        self.show: Callable[[int, int], None] | None = None
+
+    def run(self, workers: int, progress: bool) -> None:
+        """Answer until enough, or the study or the time is over; raise what went wrong first."""
+        total = None if math.isinf(self.most) else int(self.most)
+        with progress_bar(progress, None, total) as self.show:
+            others = [threading.Thread(target=self._work, daemon=True) for _ in range(workers - 1)]
+            for thread in others:
+                thread.start()
+            try:
+                self._work()
+            finally:
+                if self.error is not None or self.begun < self.most:
+                    self.stop()
+                for thread in others:
+                    thread.join()
+        if self.error is not None:
+            raise self.error
+
+    def stop(self) -> None:
+        """Ask no further question."""
+        self.over.set()
+
+    def _work(self) -> None:
+        try:
+            while (duel := self._next()) is not None:
+                self._answer(duel)
+        except BaseException as error:
+            with self.turn:
+                self.error = self.error or error
+            self.over.set()
+
+    def _next(self) -> Duel | None:
+        """The next question; None where no more are wanted. It waits while others hold them all."""
+        with self.turn:
+            if self.begun >= self.most:
+                return None
+            self.begun += 1
+        wait, longest = WAITS
+        while not self.over.is_set() and time.monotonic() < self.deadline:
+            try:
+                return self.study.ask()
+            except StudyFinishedError:
+                break
+            except NothingToAskError:  # until others have answered, or their time is over
+                self.over.wait(min(wait, max(0.0, self.deadline - time.monotonic())))
+                wait = min(2 * wait, longest)
+        with self.turn:
+            self.begun -= 1
+        return None
+
+    def _answer(self, duel: Duel) -> None:
+        try:
+            if self.executor is None:
+                sign = answers(self.oracle, duel.a, duel.b, duel.a.ndim)
+            else:
+                asked = self.executor.submit(answers, self.oracle, duel.a, duel.b, duel.a.ndim)
+                sign = asked.result()
+        except Exception as error:
+            cause = error.__cause__ if isinstance(error, OracleError) else None
+            if not isinstance(error, self.catch) and not isinstance(cause, self.catch):
+                raise
+            logger.warning("duel %d is skipped: %s", duel.id, error)
+            self.study.tell(duel, "skip")
+            return
+        duel = self.study.tell(duel, {-1: "a", 0: "tie", 1: "b"}[sign])
+        with self.turn:
+            self.answered += 1
+            if self.show is not None:
+                self.show(0, self.answered)
+        for callback in self.callbacks:
+            with self.turn:
+                callback(self.study, duel)

@@ -1,0 +1,176 @@
+"""`Study.optimize`: several at once, in threads and processes, with limits of time and errors."""
+
+from __future__ import annotations
+
+import logging
+import subprocess
+import sys
+import threading
+import time
+from concurrent.futures import ProcessPoolExecutor
+
+import numpy as np
+import pytest
+
+import geoduel as gd
+from geoduel import errors
+
+GOAL = np.array([0.5, 0.5, 0.5, 0.5])
+
+
+def size(x):
+    """Of a point's distance to the goal; it can be sent to other processes."""
+    return float((x - GOAL) @ (x - GOAL))
+
+
+def fresh(method="duel-newton", **settings):
+    return gd.create_study(gd.Sphere(4), method, rng=0, **settings)
+
+
+def test_without_a_number_it_answers_all_that_is_asked():
+    study = fresh(x_tol=1e-3)
+    study.optimize(gd.from_objective(size))
+    assert study.progress().finished == "x_tol"
+    budget = fresh(budget=25)
+    budget.optimize(gd.from_objective(size))
+    assert budget.progress().answered == 25
+
+
+def test_workers_answer_at_once():
+    """Blocks of three duels: with three threads, each waits for the others once."""
+    together = threading.Barrier(3, timeout=20)
+
+    def f(x, y):
+        together.wait()
+        return int(np.sign(size(x) - size(y)))
+
+    study = fresh()
+    study.optimize(gd.from_objective(size), 30)  # beyond the first steps, which come one by one
+    study.optimize(f, 3, workers=3)
+    assert study.progress().answered == 33
+
+
+def test_exactly_so_many_answers_whoever_gives_them():
+    study = fresh()
+    study.optimize(gd.from_objective(size), 50, workers=4)
+    assert study.progress().answered == 50
+    assert study.progress().open == 0
+
+
+@pytest.mark.parametrize("workers", [1, 3])
+def test_an_executor_runs_the_oracle(workers):
+    with ProcessPoolExecutor(2) as executor:
+        study = fresh()
+        study.optimize(gd.from_objective(size), 20, executor=executor, workers=workers)
+    plain = fresh()
+    plain.optimize(gd.from_objective(size), 20)
+    assert study.progress().answered == 20
+    if workers == 1:
+        assert np.array_equal(study.recommend(), plain.recommend())
+
+
+def test_time_is_a_limit():
+    study = fresh()
+    began = time.monotonic()
+    study.optimize(gd.from_objective(lambda x: time.sleep(0.01) or size(x)), timeout=0.2)
+    assert 0.2 <= time.monotonic() - began < 10
+    assert 0 < study.progress().answered <= 21
+    with pytest.raises(errors.ArgumentError, match="timeout must be > 0"):
+        study.optimize(gd.from_objective(size), timeout=0)
+
+
+def test_it_waits_for_questions_that_others_hold():
+    """The (1+1)-ES asks one question at a time; who comes second waits until it is answered."""
+    study = fresh("one-plus-one")
+    duel = study.ask(rater="ann")
+
+    def later():
+        time.sleep(0.2)
+        study.tell(duel, "a")
+
+    thread = threading.Thread(target=later)
+    thread.start()
+    study.optimize(gd.from_objective(size), 5)
+    thread.join()
+    assert study.progress().answered == 6
+
+
+def test_waiting_ends_with_the_time():
+    study = fresh("one-plus-one")
+    study.ask(rater="ann")
+    study.optimize(gd.from_objective(size), 5, timeout=0.1)
+    assert study.progress().answered == 0
+
+
+def test_errors_that_are_caught_skip_the_question(caplog):
+    failures = iter([True, False, True, *[False] * 100])
+
+    def oracle(x, y):
+        if next(failures):
+            raise TimeoutError("the line is dead")
+        return int(np.sign(size(x) - size(y)))
+
+    study = fresh()
+    with caplog.at_level(logging.WARNING, logger="geoduel"):
+        study.optimize(oracle, 10, catch=(TimeoutError,))
+    assert study.progress().answered == 8
+    assert study.progress().skips == 2
+    assert [record.name for record in caplog.records] == ["geoduel"] * 2
+    assert "the line is dead" in caplog.text
+
+
+@pytest.mark.parametrize("workers", [1, 4])
+def test_other_errors_end_all_and_leave_the_question_open(workers):
+    calls = []
+
+    def oracle(x, y):
+        calls.append(1)
+        if len(calls) > 20:
+            raise ValueError("the lab is closed")
+        return int(np.sign(size(x) - size(y)))
+
+    study, before = fresh(), threading.active_count()
+    with pytest.raises(errors.OracleError, match="lab is closed"):
+        study.optimize(oracle, 200, workers=workers, catch=(TimeoutError,))
+    assert study.progress().answered == 20
+    assert study.progress().open >= 1
+    assert threading.active_count() == before
+
+
+def test_callbacks_are_called_one_at_a_time_and_may_stop():
+    inside, most = [], []
+
+    def callback(study, duel):
+        inside.append(1)
+        most.append(len(inside))
+        time.sleep(0.001)
+        inside.pop()
+        if len(most) == 10:
+            study.stop()
+
+    study = fresh()
+    study.optimize(gd.from_objective(size), 200, callbacks=[callback], workers=3)
+    assert max(most) == 1
+    assert 10 <= study.progress().answered <= 12
+
+
+def test_a_function_of_one_point_is_told_to_be_wrapped():
+    with pytest.raises(errors.ArgumentError, match="wrap it"):
+        fresh().optimize(size, 5)
+
+
+PROGRAM = """
+import sys, time, numpy as np, geoduel as gd
+study = gd.load_study("s", sys.argv[1])
+study.optimize(gd.from_objective(lambda x: time.sleep(0.005) or float(((x - 0.5) ** 2).sum())))
+"""
+
+
+def test_several_processes_share_a_study(tmp_path):
+    """All end well, and together they have given every answer once."""
+    url = f"sqlite:///{tmp_path}/s.db"
+    study = fresh(storage=url, study_name="s", budget=60)
+    programs = [subprocess.Popen([sys.executable, "-c", PROGRAM, url]) for _ in range(3)]
+    assert [program.wait(120) for program in programs] == [0, 0, 0]
+    assert study.progress().answered == 60
+    assert study.progress().open == 0
