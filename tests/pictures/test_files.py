@@ -93,10 +93,10 @@ def test_png_texts_survive(tmp_path):
 @pytest.mark.parametrize(
     ("name", "content", "says"),
     [
-        ("text.jpg", b"Dear reader, this is no photo. " * 40, "not a JPEG, PNG or WebP"),
+        ("text.jpg", b"Dear reader, this is no photo. " * 40, "not a JPEG, PNG, WebP, TIFF, HEIF or AVIF"),
         ("empty.jpg", b"", "empty"),
-        ("page.png", b"<svg xmlns='http://www.w3.org/2000/svg'/>", "not a JPEG, PNG or WebP"),
-        ("head.jpg", b"\xff\xd8\xff\xe0\x00\x10JFIF", "not a JPEG, PNG or WebP"),
+        ("page.png", b"<svg xmlns='http://www.w3.org/2000/svg'/>", "not a JPEG, PNG, WebP, TIFF, HEIF or AVIF"),
+        ("head.jpg", b"\xff\xd8\xff\xe0\x00\x10JFIF", "not a JPEG, PNG, WebP, TIFF, HEIF or AVIF"),
     ],
 )
 def test_files_that_are_no_pictures(tmp_path, name, content, says):
