@@ -90,13 +90,24 @@ def test_png_texts_survive(tmp_path):
         assert again.text["Title"] == "the sea"
 
 
+NONE = "not a JPEG, PNG, WebP, TIFF, HEIF or AVIF"
+
+
 @pytest.mark.parametrize(
     ("name", "content", "says"),
     [
-        ("text.jpg", b"Dear reader, this is no photo. " * 40, "not a JPEG, PNG, WebP, TIFF, HEIF or AVIF"),
+        (
+            "text.jpg",
+            b"Dear reader, this is no photo. " * 40,
+            NONE,
+        ),
         ("empty.jpg", b"", "empty"),
-        ("page.png", b"<svg xmlns='http://www.w3.org/2000/svg'/>", "not a JPEG, PNG, WebP, TIFF, HEIF or AVIF"),
-        ("head.jpg", b"\xff\xd8\xff\xe0\x00\x10JFIF", "not a JPEG, PNG, WebP, TIFF, HEIF or AVIF"),
+        (
+            "page.png",
+            b"<svg xmlns='http://www.w3.org/2000/svg'/>",
+            NONE,
+        ),
+        ("head.jpg", b"\xff\xd8\xff\xe0\x00\x10JFIF", NONE),
     ],
 )
 def test_files_that_are_no_pictures(tmp_path, name, content, says):

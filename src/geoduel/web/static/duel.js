@@ -80,8 +80,11 @@ export function mount(root, server, options = {}) {
   const zoom = { scale: 1, x: 0, y: 0 };
   let question = null, outcome = null, busy = false, beyond = false, start = 0, waiter = 0;
 
+  const ending = options.ending?.({ root, part, button, call, alone, show, fill, say });
   part.question.textContent = options.question ?? "Which one is better?";
   part.finish.hidden = options.solo === false;
+  const ratio = Number(root.dataset.ratio) || 0; // known before the pictures come
+  if (ratio) root.style.setProperty("--ratio", ratio);
   state("loading");
 
   // -- talking to the server -------------------------------------------------------------------
@@ -182,6 +185,12 @@ export function mount(root, server, options = {}) {
 
   async function done(result, reason) {
     outcome = result;
+    if (ending) {
+      const first = root.dataset.state !== "done";
+      facts(result.progress);
+      state("done");
+      return ending.show(result, first);
+    }
     const ended = { budget: "That was the last question", stopped: "The best so far" };
     part.verdict.textContent = result.more.title
       ?? (options.solo === false ? `Thank you, ${rater}` : ended[reason] ?? "Done");
@@ -206,18 +215,27 @@ export function mount(root, server, options = {}) {
   }
 
   function before(on) {
+    if (ending) return ending.before(on);
     button("before").forEach((b) => b.setAttribute("aria-pressed", on));
     const pane = outcome?.best;
     if (pane?.kind !== "turned") return;
     turn(bestMedia, on ? 0 : pane.angle, on ? 1 : enlarge(pane, pane.angle));
   }
 
-  // Both sides of a pair are enlarged alike, so that nothing but the angle tells them apart.
+  // Both are shown whole and at one scale; what upright corners would leave of either is bright.
+  // So nothing but the angle tells them apart.
   function fit(left, right) {
     if (left.kind !== "turned") return;
-    const scale = Math.max(enlarge(left, left.angle), enlarge(right, right.angle));
-    turn(media.left, left.angle, scale);
-    turn(media.right, right.angle, scale);
+    const pair = [left, right];
+    const scale = Math.min(...pair.map((pane) => 1 / enlarge(pane, pane.angle)));
+    const kept = pair.map((pane) => rectangle(pane, pane.angle));
+    const [width, height] = [0, 1].map((i) => scale * Math.min(...kept.map((sides) => sides[i])));
+    SIDES.forEach((side, i) => {
+      turn(media[side], pair[i].angle, scale);
+      const cut = media[side].querySelector(".cut");
+      cut.style.width = `${(100 * width) / left.width}%`;
+      cut.style.height = `${(100 * height) / left.height}%`;
+    });
   }
 
   function state(name) {
@@ -264,6 +282,7 @@ export function mount(root, server, options = {}) {
       await fresh.decode().catch(() => {}); // a picture that cannot be shown shows its words
       const stage = element("div", "", "stage");
       stage.append(fresh);
+      if (pane.kind === "turned") stage.append(element("div", "", "cut"));
       const frame = element("div", "", "frame");
       const [width, height] = [pane.width ?? fresh.naturalWidth, pane.height ?? fresh.naturalHeight];
       frame.style.setProperty("--ratio", width && height ? width / height : 1);
@@ -372,6 +391,7 @@ export function mount(root, server, options = {}) {
 
   keys.addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey || part.history.open) return;
+    if (ending?.key(event)) return event.preventDefault();
     if (event.target.closest?.("input, textarea, select, audio, video")) return;
     const key = event.key.length === 1 ? event.key.toLowerCase() : event.key;
     const action = { z: "undo", g: "grid", h: "history", "+": "in", "=": "in", "-": "out" }[key];
@@ -425,7 +445,7 @@ export function mount(root, server, options = {}) {
   return () => clearTimeout(waiter);
 }
 
-function element(tag, text = "", className = "") {
+export function element(tag, text = "", className = "") {
   const made = document.createElement(tag);
   made.textContent = text;
   if (className) made.className = className;
@@ -435,14 +455,26 @@ function element(tag, text = "", className = "") {
 const unseen = (question) => SIDES.some((side) => question[side].kind === "failed");
 const nth = (side) => (side === "left" ? "First choice" : "Second choice");
 
-// How much a turned picture must be enlarged to leave no corner of its frame empty.
-function enlarge({ width, height }, angle) {
+// How much a turned picture must be enlarged to leave no corner of its frame empty; that is also
+// by how much it exceeds the frame.
+export function enlarge({ width, height }, angle) {
   const [c, s] = [Math.abs(Math.cos(angle)), Math.abs(Math.sin(angle))];
   return Math.max(c + (s * height) / width, c + (s * width) / height);
 }
 
+// Sides of the largest upright rectangle in a turned picture, as in geoduel.pictures.
+export function rectangle({ width, height }, angle) {
+  const [c, s] = [Math.abs(Math.cos(angle)), Math.abs(Math.sin(angle))];
+  const short = Math.min(width, height);
+  if (short <= 2 * s * c * Math.max(width, height)) {
+    const [along, across] = [short / (2 * s), short / (2 * c)];
+    return width >= height ? [along, across] : [across, along];
+  }
+  return [(width * c - height * s) / (c * c - s * s), (height * c - width * s) / (c * c - s * s)];
+}
+
 // Angles are counter-clockwise, those of style sheets clockwise.
-function turn(place, angle, scale) {
+export function turn(place, angle, scale) {
   const image = place.querySelector("img");
   if (image) image.style.transform = `rotate(${-angle}rad) scale(${scale})`;
 }
