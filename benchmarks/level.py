@@ -62,7 +62,9 @@ def levelled(photo: Path, tilt: float, seed: int, **person: float) -> dict[str, 
     leveller = Leveller(photo, rng=seed)
     guess = leveller.outcome(leveller.board)["angle"], leveller.board.ask("you")
     middle = np.mean([guess[1][side]["angle"] for side in ("left", "right")])
-    someone = Person(PLANE, PLANE.from_angle(-tilt * DEGREE), rng=seed, **person)
+    # The same seed for all photos would make them one person's luck.
+    noise = np.random.default_rng([seed, *photo.name.encode()])
+    someone = Person(PLANE, PLANE.from_angle(-tilt * DEGREE), rng=noise, **person)
     spent: list[float] = []
     while True:
         began = time.perf_counter()

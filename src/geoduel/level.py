@@ -36,8 +36,8 @@ __all__ = ["Leveller", "level"]
 # docs/notebook/level.md says what these were set by, and benchmarks/level.py measures them.
 RADIUS, JND = 3.0, 1.0  # degrees: the level angle is expected so near the guess; what people see
 FINE, KNOWN = 0.3, 1.7  # degrees: radius of the 80 % region at which questions end, and may end
-STALLED = 0.8  # an answer that leaves more of the radius narrows it no longer
-LEAST, USUAL, MOST = 4, 6, 25  # answers before questions end, mostly, and at most
+STALLED = 0.75  # an answer that leaves more of the radius narrows it no longer
+LEAST, USUAL, MOST = 5, 6, 25  # answers before questions end, mostly, and at most
 _PLANE = Rotations(2)
 _PREVIEW = 2000  # pixels of the longest side; enough to zoom in, quick to send
 _AHEAD = 8  # photos prepared beyond the one that is looked at
@@ -95,7 +95,7 @@ class LevelBoard(Board):
         """Whether answers have told what they can.
 
         The angle is known as finely as anybody needs; or an answer did not narrow it any more,
-        when it was about as well known as people see; or they could not tell twice.
+        when it was about as well known as people see; or they could not tell any more.
         """
         if self._enough[0] != self.version:
             self._enough = self.version, self._is_enough()
@@ -105,7 +105,7 @@ class LevelBoard(Board):
         said = [duel.answer for duel in self.study.duels if duel.answer not in (None, "skip")]
         radii = [math.degrees(radius) for _, radius in self.study.progress().history if radius]
         if len(said) < LEAST or len(radii) < 2:
-            return said[-2:] == ["tie", "tie"]
+            return said[-3:] == ["tie"] * 3
         stalled = radii[-1] <= KNOWN and radii[-1] > STALLED * radii[-2]
         torn = said[-3:].count("tie") >= 2
         return radii[-1] <= FINE or stalled or torn or len(said) >= MOST
