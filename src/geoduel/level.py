@@ -82,14 +82,14 @@ class LevelBoard(Board):
             return self._reply("finished", reason="accuracy", progress=self.progress())
         return super().ask(rater, beyond=True)
 
-    def progress(self, *rater: str | None) -> dict[str, Any]:
-        found = super().progress(*rater)
+    def progress(self, rater: str | None = None) -> dict[str, Any]:
+        found = super().progress(rater)
         left = max(USUAL - found["answered"], 1)
         share = found["answered"] / (found["answered"] + left)
         if self.is_enough():
             left, share = 0, 1.0
         # How well the angle is known is said at the end, in words.
-        return found | {"remaining": left, "share": share, "uncertainty": None}
+        return found | {"remaining": left, "share": share, "uncertainty": None, "known": ""}
 
     def is_enough(self) -> bool:
         """Whether answers have told what they can.

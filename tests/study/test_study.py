@@ -533,3 +533,22 @@ def test_what_cannot_be_upgraded_says_so(monkeypatch, url):
     assert study.export() == said["export"]
     new = gd.create_study(SPHERE, "duel-newton", x0=study.recommend(), rng=0)
     assert np.allclose(new.recommend(), said["point"], rtol=0, atol=1e-15)
+
+
+@pytest.mark.parametrize("method", ["ideal-point", "duel-newton", "rdngd"])
+def test_a_trace_is_what_was_recommended_then(method):
+    study, then = gd.create_study(gd.Sphere(3), method, rng=0, budget=40), []
+    for n in range(12):
+        study.tell(study.ask(), ("a", "b", "tie")[n % 3])
+        then.append(study.recommend())
+    trace = study.trace(60.0)
+    assert [n for n, _ in trace] == list(range(1, 13))
+    for (_, point), recommended in zip(trace, then, strict=True):
+        np.testing.assert_array_equal(point, recommended)
+    study.undo()
+    study.tell(study.ask(), "b")  # another answer in the place of the last
+    assert len(trace := study.trace(60.0)) == 12
+    np.testing.assert_array_equal(trace[-1][1], study.recommend())
+    study.tell(study.ask(), "b")
+    assert len(study.trace(0.0)) == 12  # no time to go on
+    assert len(study.trace(60.0)) == 13

@@ -12,6 +12,8 @@ import pytest
 import geoduel as gd
 from geoduel.web import Board
 
+PIL = pytest.importorskip("PIL.Image", reason="Pillow is not installed (extra web)")
+
 
 def angle(pane):
     """Degrees that a pane shows."""
@@ -151,7 +153,7 @@ def test_the_page_ends_at_the_accuracy_and_can_go_on(make_client):
     outcome = client.post("/api/studies/tilt/finish", json={}).json()
     assert outcome["more"] == {"lines": ["done"]}
     assert outcomes == [board]
-    assert outcome["best"]["kind"] == "text"
+    assert outcome["numbers"]["rows"][0]["unit"] == "°"
 
 
 def test_the_budget_ends_the_study(make_client):
@@ -209,10 +211,66 @@ def test_owner_sees_agreement_and_convergence(board, make_client):
         ("Bob", "Mallory"),
     }
     curves = client.get("/api/studies/tilt/convergence").json()
-    assert len(curves["choices"]) == 24
-    assert len(curves["step"]) == 23
-    assert curves["uncertainty"][0][0] <= curves["uncertainty"][-1][0]
+    assert curves["region"][0][0] <= curves["region"][-1][0] == 24
     assert "objective" not in curves
+    assert len(client.get("/api/studies/tilt/map").json()["duels"]) == 24
+    found = client.get("/api/studies/tilt/result").json()
+    assert {one["name"] for one in found["raters"]} == {"Ann", "Bob", "Mallory"}
+    assert found["best"]["pane"]["kind"] == "text"
+
+
+def test_results_are_downloaded(board, make_client):
+    picture = b"\x89PNG\r\n\x1a\n of some kind"
+    board.render = lambda _: picture
+    client = make_client(board)
+    tell(client, ask(client), "left")
+    done = client.post("/api/studies/tilt/finish", json={}).json()
+    shown = client.get(f"/api/studies/tilt/{done['best']['url']}")
+    assert (shown.content, shown.headers["content-type"]) == (picture, "image/png")
+    assert client.get("/api/studies/tilt/best/unknown").status_code == 404
+    full = client.get("/api/studies/tilt/picture")
+    assert full.headers["content-disposition"] == 'attachment; filename="tilt-best.png"'
+    assert full.content == picture
+    point = client.get("/api/studies/tilt/result.json").json()["best"]["point"]
+    assert point == pytest.approx(board.study.recommend())
+    rows = list(csv.DictReader(io.StringIO(client.get("/api/studies/tilt/result.csv").text)))
+    assert rows[0]["unit"] == "°"
+    angle = np.degrees(board.study.manifold.to_angle(board.study.recommend()))
+    assert float(rows[0]["values"]) == pytest.approx(float(angle))
+
+    def fails(_):
+        raise RuntimeError("no such model")
+
+    board.render = fails
+    board._shown.clear()
+    assert client.post("/api/studies/tilt/finish", json={}).json()["best"]["kind"] == "failed"
+    assert client.get("/api/studies/tilt/picture").status_code == 404
+    assert client.get("/api/studies/tilt/result.json").status_code == 200
+
+
+def test_a_picture_is_downloaded_as_the_browser_turned_it(make_client):
+    from geoduel.pictures import largest_rectangle, seascape
+    from geoduel.web import Turned, content
+
+    picture, plane = content(seascape(0, 0.0, (300, 200))), gd.Rotations(2)
+    study = gd.create_study(plane, x0=plane.from_angle(0.2), study_name="tilt", rng=0)
+    client = make_client(Board(study, lambda r: Turned(picture, plane.to_angle(r), (300, 200))))
+    full = client.get("/api/studies/tilt/picture")
+    size = PIL.open(io.BytesIO(full.content)).size
+    assert size == pytest.approx(largest_rectangle(300, 200, 0.2), abs=1)
+
+
+def test_scripts_of_html_run_where_the_owner_wants_it_and_reach_nothing(board, make_client):
+    board.render = lambda _: "<script>1</script>"
+    for board.scripts in (False, True):
+        board._shown.clear()
+        client = make_client(board)
+        reply = client.get(f"/api/studies/tilt/{ask(client)['left']['url']}")
+        policy = reply.headers["content-security-policy"]
+        assert "default-src 'none'" in policy
+        assert "allow-same-origin" not in policy
+        assert ("sandbox allow-scripts;" in policy) is board.scripts
+        assert ("script-src" in policy) is board.scripts
 
 
 def test_exports(client, board, tmp_path):

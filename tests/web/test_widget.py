@@ -103,3 +103,28 @@ def test_one_script_serves_page_and_notebook(study):
     widget = DuelWidget(study)
     assert widget._esm.startswith(static("duel.js").decode())
     assert "export default" in widget._esm
+
+
+def test_traits_follow_the_study(study):
+    widget, seen = DuelWidget(study), []
+    widget.observe(lambda change: seen.append((change["new"], widget.best)), "answers")
+    assert widget.answers == 0
+    for answer in ("left", "skip", "tie"):
+        question = exchange(widget, "ask")["reply"]
+        exchange(widget, "tell", id=question["id"], answer=answer)
+    assert [answers for answers, _ in seen] == [1, 2]
+    assert widget.best == study.recommend().tolist()
+    assert seen[-1][1] == widget.best  # it is there once the number of answers changes
+    assert (widget.progress["answered"], widget.progress["skips"]) == (2, 1)
+    exchange(widget, "undo")
+    assert widget.answers == 1
+    synced = widget.traits(sync=True)
+    assert {"answers", "best", "progress"} <= set(synced)
+    assert widget.get_state(["answers", "best", "progress"])["answers"] == 1
+
+
+def test_the_end_has_the_numbers_and_no_files(study):
+    widget = DuelWidget(study, lambda r: seascape(0, 0.0, (30, 20)))
+    reply = exchange(widget, "finish")["reply"]
+    assert reply["numbers"]["rows"][0]["unit"] == "°"
+    assert (reply["files"], reply["own"]) == (False, None)

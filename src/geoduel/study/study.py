@@ -39,7 +39,7 @@ from .codec import check_json, decode_settings, encode_state, is_text
 from .crowd import Camp, Disagreement, Heard, own_ideal, partition, shrunk
 from .forecast import answers_left
 from .journal import Journal, opening
-from .log import WORDS, Entry, Event, Given, Kept, Row
+from .log import WORDS, Book, Entry, Event, Given, Kept, Row
 from .players import ANSWERS, Player, player
 from .raters import Rater, against_others
 from .records import Duel, Progress, Upgrade, as_duel
@@ -95,6 +95,8 @@ class Study:
         self._camps: tuple[Any, list[tuple[str, ...]], list[float]] | None = None
         self._seconds = 0.0  # of replay since the last snapshot
         self._stopped = False
+        self._tracing = threading.Lock()
+        self._traced: tuple[list[Any], Player, list[tuple[int, np.ndarray]]] | None = None
         if self.note is not None:
             warnings.warn(f"study {name!r} was {self.note}", OlderStudyWarning, stacklevel=3)
         version = method_version(self.method)
@@ -724,6 +726,45 @@ class Study:
         """Whether a rater's answers go together, whatever the others say."""
         said = _verdicts(self._of(rater)).get(rater)
         return said is None or said.kind in ("looks", "too early to say")
+
+    def trace(self, seconds: float = 1.0) -> list[tuple[int, np.ndarray]]:
+        """Return the best point after each answer, by a replay beside the study.
+
+        Parameters
+        ----------
+        seconds : float
+            How long the replay may go on; the next call carries on where it stopped.
+
+        Returns
+        -------
+        list of (int, ndarray)
+            How many answers and skips there were, and the best point then. Empty where another
+            version of the method made the study.
+
+        Examples
+        --------
+        >>> import geoduel as gd
+        >>> study = gd.create_study(gd.Sphere(3), rng=0)
+        >>> for _ in range(3):
+        ...     study.tell(study.ask(), "a")
+        >>> bool((study.trace()[-1][1] == study.recommend()).all())
+        True
+        """
+        with self._lock:
+            self._journal.read()
+            given, entries = list(self._book.given), self._book.entries
+        if self.note is not None:
+            return []
+        with self._tracing:
+            if self._traced is None or given[: len(self._traced[0])] != self._traced[0]:
+                self._traced = [], self._new_player(), []
+            known, player, points = self._traced
+            end = time.perf_counter() + seconds
+            while len(known) < len(given) and time.perf_counter() < end:
+                known.append(given[len(known)])
+                player.follow(Book(given=known, entries=entries))
+                points.append((len(known), np.array(player.state.best)))
+            return list(points)
 
     # -- running ---------------------------------------------------------------------------------
 

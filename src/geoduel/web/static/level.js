@@ -1,5 +1,5 @@
 // The end of levelling a photo: the picture as it will be saved, fine-tuned by hand, and saved.
-import { element, enlarge, rectangle, turn } from "./duel.js";
+import { cut, element, rectangle, turn } from "./duel.js";
 
 const STEP = 0.1; // degrees
 const REACH = { sure: 5, unsure: 45 }; // degrees that the slider goes either way
@@ -7,7 +7,7 @@ const REACH = { sure: 5, unsure: 45 }; // degrees that the slider goes either wa
 // `page` is what duel.js lends: the parts of the page, and ways to talk to the server.
 export default function ending(page) {
   const { root, part, button } = page;
-  const media = root.querySelector(".best .media");
+  const media = part.best.querySelector(".media");
   const slider = element("input");
   Object.assign(slider, { type: "range", step: STEP, id: "angle" });
   const shown = element("output");
@@ -17,19 +17,20 @@ export default function ending(page) {
   const straighten = element("div", "", "straighten");
   straighten.append(label, step("turn-left", "↶", "Turn 0.1° counter-clockwise", -1), slider,
     step("turn-right", "↷", "Turn 0.1° clockwise", 1), shown);
-  part.done.querySelector(".best").after(straighten);
+  part.outcome.classList.add("stacked");
+  part.outcome.after(straighten, part.lines);
+  part.outcome.querySelector(".told").hidden = part.own.hidden = true;
   const line = element("div", "", "guide-line");
   const guide = tool("Guide", "G", () => guided(guide.getAttribute("aria-pressed") !== "true"));
   const save = tool("Save", "S", () => saved());
   save.classList.add("strong");
-  const tools = part.done.querySelector(".tools");
+  const tools = part.done.querySelector(".tools.centred");
   button("before")[0].innerHTML = "<kbd>B</kbd> Show before";
   tools.prepend(save);
   button("before")[0].after(guide, tool("Turn 90°", "R", quarter));
   tools.querySelector("[data-do=history]").hidden = true; // what was compared is of no use here
   // For one photo there is nothing to skip to: a pair that looks alike is an answer.
   root.querySelector("[data-answer=skip]").hidden = true;
-  root.querySelector("[data-answer=tie]").title = "Neither looks more level: that helps, too.";
   part.finish.textContent = "Fine-tune";
   part.finish.title = "Turn it by hand, and save it";
   part.finish.before(tool("Turn 90°", "R", quarter));
@@ -90,9 +91,7 @@ export default function ending(page) {
     const [width, tall] = rectangle(pane, at);
     const scale = Math.min(pane.width / width, pane.height / tall);
     turn(media, at, scale);
-    const cut = media.querySelector(".cut");
-    cut.style.width = `${(100 * scale * width) / pane.width}%`;
-    cut.style.height = `${(100 * scale * tall) / pane.height}%`;
+    cut(media, (scale * width) / pane.width, (scale * tall) / pane.height);
     line.style.top = `${height}%`;
     shown.textContent = inWords(angle);
     slider.setAttribute("aria-valuetext", inWords(angle));
@@ -136,7 +135,7 @@ export default function ending(page) {
     page.alone(async () => {
       await page.call("act", { name: "turn", value: Math.PI / 2 });
       result = null;
-      await page.show(await page.call("ask"));
+      await page.again();
       page.say("Turned by a quarter. The questions begin anew.");
     });
   }
