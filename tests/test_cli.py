@@ -150,7 +150,9 @@ def test_bad_proxies_are_one_line(tokens, capsys):
 
 def test_serve_takes_the_options_of_a_board(tokens, monkeypatch, capsys):
     boards = []
-    monkeypatch.setattr("geoduel.web.server.run", lambda app, *_: boards.extend(app.state.hub.present()))
+    monkeypatch.setattr(
+        "geoduel.web.server.run", lambda app, *_: boards.extend(app.state.hub.present())
+    )
     tokens("--question", "Which?", "--labels", "x, y,z", "--answers", "7", "--results", "none",
            "--scripts", "--accuracy", "0.1", "--title", "Colours")  # fmt: skip
     (board,) = boards

@@ -547,8 +547,29 @@ def test_a_trace_is_what_was_recommended_then(method):
         np.testing.assert_array_equal(point, recommended)
     study.undo()
     study.tell(study.ask(), "b")  # another answer in the place of the last
-    assert len(trace := study.trace(60.0)) == 12
+    trace = study.trace(60.0)
+    assert len(trace) == 12
     np.testing.assert_array_equal(trace[-1][1], study.recommend())
     study.tell(study.ask(), "b")
     assert len(study.trace(0.0)) == 12  # no time to go on
     assert len(study.trace(60.0)) == 13
+
+
+def test_an_attribute_is_attached_once_if_wanted(tmp_path):
+    url = f"sqlite:///{tmp_path / 'a.db'}"
+    first = gd.create_study(gd.Sphere(3), storage=url, study_name="s", rng=0)
+    second = gd.load_study("s", url)
+    assert first.set_user_attr("name", 1, once=True) is True
+    assert second.set_user_attr("name", 2, once=True) is False
+    assert first.user_attrs == second.user_attrs == {"name": 1}
+    assert second.set_user_attr("name", 3) is True
+
+
+def test_one_duel_by_its_number():
+    study = gd.create_study(gd.Sphere(3), rng=0)
+    study.tell(study.ask(), "a")
+    study.ask()
+    assert [study.duel(n) for n in range(2)] == study.duels
+    for number in (-1, 2):
+        with pytest.raises(gd.errors.ArgumentError, match="has no duel"):
+            study.duel(number)

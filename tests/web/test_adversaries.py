@@ -115,6 +115,11 @@ def test_results_are_the_owners_to_show(client, board):
     for board.results, code in ((True, 200), ("own", 403), (False, 403)):
         for path in ("best", "picture"):
             assert client.get(f"/api/studies/tilt/{path}", headers=bob).status_code == code
+        assert client.get("/api/studies/tilt/best/x", headers=bob).status_code == code
+        own = client.get("/api/studies/tilt/best/x?rater=Bob", headers=bob)
+        assert own.status_code == (200 if board.results else 403)
+        others = client.get("/api/studies/tilt/best/x?rater=Ann", headers=bob)
+        assert others.status_code == 403
         reply = client.post("/api/studies/tilt/finish", json={"rater": "Bob"}, headers=bob).json()
         assert (reply["numbers"] is None) is (board.results is not True)
         assert (reply["own"] is None) is (board.results is False)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import itertools
 import json
 
 import numpy as np
@@ -227,7 +228,7 @@ def test_results_are_downloaded(board, make_client):
     done = client.post("/api/studies/tilt/finish", json={}).json()
     shown = client.get(f"/api/studies/tilt/{done['best']['url']}")
     assert (shown.content, shown.headers["content-type"]) == (picture, "image/png")
-    assert client.get("/api/studies/tilt/best/unknown").status_code == 404
+    assert client.get("/api/studies/tilt/best/of-another-server").content == picture
     full = client.get("/api/studies/tilt/picture")
     assert full.headers["content-disposition"] == 'attachment; filename="tilt-best.png"'
     assert full.content == picture
@@ -350,3 +351,70 @@ def test_the_interface_describes_itself(client):
     assert "Tell an answer" in page
     assert "http://" not in page.replace("http://localhost", "")
     assert "https://" not in page
+
+
+# -- several servers of one study ------------------------------------------------------------------
+
+
+def test_a_rater_may_land_on_any_server_of_a_study(make_client, tmp_path):
+    """Two servers take turns at every request: nothing is lost, doubled, or shown to nobody."""
+    url, sphere = f"sqlite:///{tmp_path / 'a.db'}", gd.Sphere(3)
+    gd.create_study(sphere, storage=url, study_name="s", rng=0)
+    boards = [
+        Board(gd.load_study("s", url), lambda x: b"\x89PNG\r\n\x1a\n" + x.tobytes(), answers=9)
+        for _ in range(2)
+    ]
+    token = "a token of many characters"
+    clients = [make_client(board, token=token, solo=False) for board in boards]
+    links = {"authorization": f"Bearer {clients[0].app.state.keys.rater}"}
+    turn = itertools.cycle(clients)
+    names, told = ["Ann", "Bob"], []
+    held = {}
+    for name in names:
+        join = next(turn).post("/api/studies/s/join", json={"rater": name}, headers=links)
+        held[name] = {"authorization": f"Bearer {join.json()['token']}"}
+    for client in clients:  # taken on every server, before the first question is asked
+        client.cookies.clear()
+        for name in names:
+            again = client.post("/api/studies/s/join", json={"rater": name}, headers=links)
+            assert again.status_code == 409
+    questions = {}
+    for name in names:
+        body = {"rater": name}
+        questions[name] = next(turn).post("/api/studies/s/ask", json=body, headers=held[name])
+    for _ in range(9):
+        for name in names:
+            question = questions[name].json()
+            same = next(turn).post("/api/studies/s/ask", json={"rater": name}, headers=held[name])
+            assert same.json()["id"] == question["id"]
+            shown = next(turn).get(f"/api/studies/s/{question['left']['url']}", headers=held[name])
+            assert shown.status_code == 200
+            body = {"rater": name, "id": question["id"], "answer": "left"}
+            for n in range(2):  # the second time to the other server
+                questions[name] = next(turn).post(
+                    "/api/studies/s/tell", json=body, headers=held[name]
+                )
+                assert questions[name].json()["counted"] is (n == 0)
+            told.append(question["id"])
+    assert len(set(told)) == len(told) == 18
+    assert gd.load_study("s", url).progress().answered == 18
+    for board in boards:
+        board._progress = None  # what is known of other servers may be some time late
+    for name in names:
+        ended = next(turn).post("/api/studies/s/ask", json={"rater": name}, headers=held[name])
+        assert ended.json()["reason"] == "answers"
+        done = next(turn).post("/api/studies/s/finish", json={"rater": name}, headers=held[name])
+        for pane in (done.json()["best"], done.json()["own"]["pane"]):
+            shown = [c.get(f"/api/studies/s/{pane['url']}", headers=held[name]) for c in clients]
+            assert shown[0].content == shown[1].content
+            assert shown[0].status_code == 200
+
+
+def test_a_name_stays_taken_after_a_restart(make_client, tmp_path):
+    url, token = f"sqlite:///{tmp_path / 'a.db'}", "a token of many characters"
+    gd.create_study(gd.Sphere(3), storage=url, study_name="s", rng=0)
+    for code in (200, 409):
+        client = make_client(Board(gd.load_study("s", url)), token=token)
+        link = {"authorization": f"Bearer {client.app.state.keys.rater}"}
+        reply = client.post("/api/studies/s/join", json={"rater": "Ann"}, headers=link)
+        assert reply.status_code == code

@@ -8,6 +8,8 @@ import itertools
 import json
 import math
 import os
+import re
+import shlex
 import signal
 import socket
 import subprocess
@@ -23,7 +25,7 @@ import pytest
 
 import geoduel as gd
 from geoduel.level import Leveller
-from geoduel.pictures import largest_rectangle, open_photo, seascape
+from geoduel.pictures import largest_rectangle, open_photo, save_photo, seascape
 from geoduel.web import Board, Content, DuelWidget, Turned, create_app
 
 Image = pytest.importorskip("PIL.Image", reason="Pillow is not installed (extra web)")
@@ -171,6 +173,94 @@ def test_a_person_levels_the_demo_by_keyboard_alone(page, address, leveller):
     page.wait_for_selector("[data-state=question]")
     press(page, "z")
     assert answered(page) == count - 1
+
+
+@pytest.fixture
+def photo(tmp_path) -> Path:
+    return save_photo(seascape(1, 0.1, (300, 200)), tmp_path / "sea.jpg")
+
+
+def test_a_photo_is_turned_by_hand_and_saved(page, live, photo, tmp_path):
+    leveller = Leveller(photo, rng=0)
+    page.goto(live(create_app(leveller.board)).address)
+    level_by(page, math.degrees(-0.1))
+    assert page.locator("[data-part=verdict]").inner_text() == "Level"
+    assert "with 80 % certainty" in page.locator("[data-part=lines]").inner_text()
+    found = math.degrees(leveller.angle)
+    for key in ("ArrowLeft", "ArrowLeft", "Shift+ArrowRight", "ArrowLeft"):
+        page.keyboard.press(key)
+    by_hand = round(found, 1) - 0.7  # clockwise to the right
+    assert page.locator(".straighten output").inner_text() == f"{abs(by_hand):.1f}° clockwise"
+    page.focus("#angle")
+    page.keyboard.press("ArrowRight")
+    by_hand -= 0.1
+    line = page.locator(".guide-line")
+    before = line.bounding_box()["y"]
+    page.keyboard.press("Tab")  # the slider has the upright arrows, too
+    page.keyboard.press("ArrowDown")
+    assert line.bounding_box()["y"] > before
+    page.keyboard.press("g")
+    assert line.is_hidden()
+    page.keyboard.press("s")
+    page.wait_for_selector("text=Saved as sea-level.jpg")
+    record = json.loads((tmp_path / "sea-level.json").read_text())
+    assert record["angle_degrees"] == pytest.approx(by_hand, abs=0.01)
+    assert record["by_answers_degrees"] == pytest.approx(found, abs=0.01)
+    assert page.get_by_role("button", name="Save").count() == 0  # nothing is left to save
+    page.keyboard.press("ArrowRight")
+    assert page.get_by_role("button", name="Save").count() == 1
+
+
+def test_finish_without_an_answer_changes_nothing(page, live, photo, tmp_path):
+    before = photo.read_bytes()
+    page.goto(live(create_app(Leveller(photo, rng=0).board)).address)
+    ready(page)
+    page.click("[data-do=finish]")
+    page.wait_for_selector("text=Turn it by hand")
+    page.click("text=Save")
+    page.wait_for_selector("text=Nothing was changed, so sea.jpg stays as it is.")
+    assert photo.read_bytes() == before
+    assert [file.name for file in tmp_path.glob("sea*")] == ["sea.jpg"]
+
+
+def test_a_photo_on_its_side_is_turned_on_the_page(page, live, tmp_path):
+    photo = tmp_path / "side.png"
+    seascape(1, 0.1, (300, 200)).transpose(4).save(photo)  # a quarter clockwise
+    page.goto(live(create_app(Leveller(photo, rng=0).board)).address)
+    ready(page)
+    answer(page, lambda: page.keyboard.press("ArrowLeft"))
+    page.keyboard.press("r")
+    page.wait_for_selector("text=about 6 to go")
+    ready(page)
+    assert all(45 < angle < 135 for angle in angles(page).values())
+    level_by(page, 90 - math.degrees(0.1))
+    said = page.locator(".straighten output").inner_text()
+    assert said.endswith("° counter-clockwise")
+    assert float(said.partition("°")[0]) == pytest.approx(90 - math.degrees(0.1), abs=1)
+
+
+@pytest.mark.parametrize("who", ["page", "phone"])
+def test_the_whole_photo_is_shown_and_nothing_moves(who, request, live, photo):
+    page = request.getfixturevalue(who)
+    page.add_init_script(
+        """window.moved = 0; new PerformanceObserver((list) => list.getEntries().forEach(
+             (e) => { if (!e.hadRecentInput) window.moved += e.value; })
+           ).observe({ type: "layout-shift", buffered: true });"""
+    )
+    page.goto(live(create_app(Leveller(photo, rng=0).board)).address)
+    for _ in range(3):
+        ready(page)
+        for pane in page.locator(".panes .frame").all():
+            frame, picture = pane.bounding_box(), pane.locator("img").bounding_box()
+            for low, length in (("x", "width"), ("y", "height")):
+                assert picture[low] >= frame[low] - 1
+                assert picture[low] + picture[length] <= frame[low] + frame[length] + 1
+        press(page, "ArrowLeft")
+    assert page.evaluate("moved") == 0
+    page.click("[data-do=finish]")
+    page.wait_for_selector("[data-state=done]")
+    sides = page.evaluate("[document.documentElement.scrollWidth, innerWidth]")
+    assert sides[0] <= sides[1]
 
 
 def test_clicks_on_pictures_and_buttons_are_answers(page, address, leveller):
@@ -561,7 +651,8 @@ def test_scripts_of_html_run_shut_away_and_only_if_wanted(browser, live):
     code = """<p id=p>still</p><script>
       p.textContent = "ran";
       try { parent.document.title = "broken"; } catch { p.textContent += ", shut away"; }
-      fetch("/api/studies").then(() => (p.textContent += ", reached"), () => (p.textContent += ", alone"));
+      fetch("/api/studies").then(() => (p.textContent += ", reached"))
+        .catch(() => (p.textContent += ", alone"));
     </script>"""
     studies = [gd.create_study(gd.Torus(2), study_name=f"s{n}", rng=0) for n in range(2)]
     boards = [Board(s, lambda _: code, scripts=bool(n)) for n, s in enumerate(studies)]
@@ -662,6 +753,7 @@ def test_the_widget_in_a_page_that_is_not_ours(page):
              let tell;
              widget.render({ el: cell, model: {
                get: () => "Which one?",
+               set: () => {}, save_changes: () => {},
                on: (_, heard) => (tell = heard),
                send: async (message) => tell(await hear(message)) } }); }""",
         widget._esm,
@@ -689,7 +781,8 @@ def test_the_page_at_some_path_of_a_proxy(page, leveller, live, proxied):
     assert page.url == f"{front.address}/s/seascape"
     press(page, "ArrowLeft")
     assert leveller.study.progress().answered == 1
-    page.click("text=Studies")
+    assert page.locator("text=Studies").count() == 0  # in a tool for one photo
+    page.goto(f"{front.address}/owner")
     page.wait_for_selector("text=Live")
     page.click("text=HTTP interface")
     page.wait_for_selector("text=Tell an answer")
@@ -772,7 +865,7 @@ def test_each_state_is_told_to_a_screen_reader(page, live):
     said = tree(page)
     for words in (
         'progressbar "Progress of the study"',
-        'status: Question 1. Which palette? 0 answers · about 1 to go',
+        "status: Question 1. Which palette? 0 answers · about 1 to go",
         'heading "Which palette?" [level=1]',
         'region "First choice":',
         'img "a palette"',
@@ -845,7 +938,9 @@ def test_a_study_is_answered_by_tab_and_enter_alone(page, live):
     def go_to(name: str) -> None:
         for _ in range(30):
             page.keyboard.press("Tab")
-            focused = page.evaluate("document.activeElement.textContent.trim().replace(/\\s+/g, ' ')")
+            focused = page.evaluate(
+                "document.activeElement.textContent.trim().replace(/\\s+/g, ' ')"
+            )
             if name in focused:
                 return
         raise AssertionError(f"no way to {name}")
@@ -854,7 +949,10 @@ def test_a_study_is_answered_by_tab_and_enter_alone(page, live):
         ready(page)
         go_to(name)
         answer(page, lambda: page.keyboard.press("Enter"))
-    assert [duel.answer for duel in study.duels[:2]] == ["ab".replace(study.duels[0].left, ""), "tie"]
+    assert [duel.answer for duel in study.duels[:2]] == [
+        "ab".replace(study.duels[0].left, ""),
+        "tie",
+    ]
     page.wait_for_selector("[data-state=done]")
     go_to("Keep going")
     page.keyboard.press("Enter")
@@ -873,11 +971,12 @@ def free_port() -> int:
 class Process:
     """A command of geoduel in a process of its own."""
 
-    def __init__(self, *arguments: str, **environment: str) -> None:
+    def __init__(self, *arguments: str, folder: Path | None = None, **environment: str) -> None:
         self.output = ""
         code = "import sys; from geoduel.cli import main; sys.exit(main())"
         self.process = subprocess.Popen(
             [sys.executable, "-c", code, *arguments],
+            cwd=folder,
             env={**os.environ, **environment},
             text=True,
             stdout=subprocess.PIPE,
@@ -916,6 +1015,47 @@ study = gd.create_study(plane, x0=np.eye(2), storage="sqlite:///{db}", study_nam
 picture = content(seascape(0, 0.2, (300, 200)))
 def render(r): return Turned(picture, float(plane.to_angle(r)), (300, 200))
 """
+
+
+def test_a_stranger_makes_a_palette_study_from_the_page_alone(page, tmp_path):
+    """The file and the command of docs/duel-page.md, as they stand there, until the result."""
+    text = (Path(__file__).parents[2] / "docs" / "duel-page.md").read_text(encoding="utf-8")
+    text = text.split("## A study of your own")[1].split("\n## ")[0]
+    fences = re.findall(r"^```(\w+)\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+    code = next(body for kind, body in fences if kind == "python")
+    line = next(body for kind, body in fences if kind == "sh").strip()
+    (tmp_path / "palette.py").write_text(code, encoding="utf-8")
+    program, *arguments = shlex.split(line)
+    assert program == "geoduel"
+    liked = {"red": 50, "blue": 30, "yellow": 20}
+    with Process(*arguments, "--port", str(free_port()), folder=tmp_path) as server:
+        page.goto(server.link)
+        ready(page)
+        assert page.locator("h1:visible").inner_text() == "Which palette do you like better?"
+        assert "about 30 to go" in page.locator("[data-part=facts]").inner_text()
+        study = gd.load_study("palette", f"sqlite:///{tmp_path / 'palette.db'}")
+        best = np.array(list(liked.values())) / 100
+        for _ in range(30):
+            ready(page)
+            duel = study.duel(int(page.locator("main").get_attribute("data-question")))
+            nearer = (
+                "a"
+                if study.manifold.dist(duel.a, best) < study.manifold.dist(duel.b, best)
+                else "b"
+            )
+            press(page, KEY["left" if duel.left == nearer else "right"])
+        assert page.locator("[data-part=verdict]").inner_text() == "The result"
+        rows = page.locator("[data-part=numbers] tr").all_inner_texts()
+        shown = {
+            name: float(value.removesuffix(" %")) for name, value in (r.split("\t") for r in rows)
+        }
+        assert shown == pytest.approx(liked, abs=6)
+        with page.expect_download() as download:
+            page.click("[data-part=keep] >> text=Picture")
+        picture = Path(download.value.path()).read_bytes()
+        assert Image.open(io.BytesIO(picture)).size == (900, 600)
+        assert server.stop(signal.SIGINT) == 0
+    assert "palette: 30 answers; the best point\nred: " in server.output
 
 
 @pytest.mark.slow
@@ -968,6 +1108,7 @@ def test_a_person_levels_eight_real_photos(page, tmp_path, shared):
         page.goto(server.link)
         for number, (_, tilt) in enumerate(chosen, 1):
             level_by(page, -tilt)
+            page.keyboard.press("s")
             page.wait_for_selector("text=Saved as")
             if number < count:
                 page.click("[data-part=following]")
@@ -986,8 +1127,6 @@ def test_a_person_levels_eight_real_photos(page, tmp_path, shared):
 
 @pytest.mark.slow
 def test_level_goes_on_after_an_interruption(page, tmp_path):
-    from geoduel.pictures import save_photo
-
     photo, port = save_photo(seascape(1, 0.2, (300, 200)), tmp_path / "sea.jpg"), free_port()
     command = ("level", str(photo), "--no-browser", "--port", str(port))
     with Process(*command, XDG_STATE_HOME=str(tmp_path / "state")) as server:
@@ -1000,10 +1139,12 @@ def test_level_goes_on_after_an_interruption(page, tmp_path):
         ready(page)
         assert answered(page) == 1
         level_by(page, -math.degrees(0.2))
+        page.keyboard.press("s")
         page.wait_for_selector("text=Saved as sea-level.jpg")
         page.click("[data-part=done] [data-do=undo]")
         page.wait_for_selector("[data-state=question]")
         level_by(page, -math.degrees(0.2))
+        page.keyboard.press("s")
         page.wait_for_selector("text=Saved as sea-level.jpg")
         server.stop(signal.SIGINT)
     assert sorted(p.name for p in tmp_path.glob("sea*")) == [

@@ -180,6 +180,14 @@ class Study:
             self._journal.read()
             return [self._duel(entry) for entry in self._book.entries]
 
+    def duel(self, number: int) -> Duel:
+        """Return one duel by its id, without looking at the others."""
+        with self._lock:
+            self._journal.read()
+            if not 0 <= number < len(self._book.entries):
+                raise ArgumentError(f"study {self.name!r} has no duel {number}")
+            return self._duel(self._book.entries[number])
+
     @property
     def open_duels(self) -> list[Duel]:
         """Duels that wait for an answer, oldest first."""
@@ -194,8 +202,8 @@ class Study:
             self._journal.read()
             return json.loads(json.dumps(self._book.attributes))
 
-    def set_user_attr(self, key: str, value: Any) -> None:
-        """Attach a value that JSON can hold.
+    def set_user_attr(self, key: str, value: Any, once: bool = False) -> bool:
+        """Attach a value that JSON can hold; return whether it was attached.
 
         Parameters
         ----------
@@ -203,12 +211,19 @@ class Study:
             Name; what it held before is replaced.
         value : object
             Texts, finite numbers, booleans, None, and lists and dictionaries of these.
+        once : bool
+            Leave what the key holds already, whoever attached it. Of many processes that try at the
+            same time one is the first.
         """
         if not isinstance(key, str):
             raise ArgumentError(f"key must be a str, got {key!r:.80}")
         event = {"kind": "attribute", "key": key, "value": check_json(value, "value")}
+
+        def decide() -> list[Event]:
+            return [] if once and key in self._book.attributes else [event]
+
         with self._lock:
-            self._journal.write(lambda: [event])
+            return bool(self._journal.write(decide))
 
     # -- asking ----------------------------------------------------------------------------------
 

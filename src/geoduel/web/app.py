@@ -600,9 +600,20 @@ def _shows_best(board: Board, request: Request) -> None:
     responses=_SHOWN,
     summary="Show what a pane of a best point refers to",
 )
-async def _best_shown(board: OneBoard, name: str, request: Request) -> Response:
-    """Return the picture, sound, film or page of a best point; its name cannot be guessed."""
-    shown = await _readers(request).run(request, board.best_named, name)
+async def _best_shown(
+    board: OneBoard,
+    name: str,
+    request: Request,
+    rater: Annotated[str, Query(max_length=200)] = "",
+) -> Response:
+    """Return the picture, sound, film or page of the best point, or of a rater's own."""
+    if not rater:
+        _shows_best(board, request)
+    elif board.results or _is_owner(request):
+        rater = _hub(request).rater(board, rater, _state(request))
+    else:
+        raise HTTPException(403, "the owner of the study shows no results")
+    shown = await _readers(request).run(request, board.best_named, name, rater or None)
     if shown is None:
         raise HTTPException(404, "there is no such point, or it cannot be shown")
     return _content(shown, _FOREVER, board.scripts)

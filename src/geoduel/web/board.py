@@ -13,10 +13,11 @@ import threading
 import time
 import traceback
 import unicodedata
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from urllib.parse import urlencode
 
 import numpy as np
 
@@ -155,11 +156,11 @@ class Board:
         self._shown_bytes = 0
         self._pictures: OrderedDict[str, Content] = OrderedDict()
         self._bests: OrderedDict[str, Any] = OrderedDict()  # points, by the names in addresses
-        self._claimed: set[str] = set()  # names given away that no question is asked of yet
         self._open: OrderedDict[int, Duel] = OrderedDict()
         self._drawing = 0.0  # seconds, a running mean
         # When they were found, what that cost, the numbers, and the version they belong to.
         self._progress: tuple[float, float, Progress, int] | None = None
+        self._since: Counter[str] = Counter()  # answers of each rater since then
 
     # -- questions ---------------------------------------------------------------------------------
 
@@ -233,6 +234,7 @@ class Board:
             return False
         self._open.pop(duel.id, None)
         self.version += 1
+        self._since[rater] += answer != "skip"
         return True
 
     def undo(self, rater: str) -> dict[str, Any] | None:
@@ -247,13 +249,7 @@ class Board:
 
     def duel(self, duel_id: int) -> Duel:
         """Return a question by its number."""
-        found = self._open.get(duel_id)
-        if found is None:
-            duels = self.study.duels
-            if not 0 <= duel_id < len(duels):
-                raise ArgumentError(f"there is no question {duel_id}")
-            found = duels[duel_id]
-        return found
+        return self._open.get(duel_id) or self.study.duel(duel_id)
 
     @staticmethod
     def point_on(duel: Duel, side: str) -> str:
@@ -270,10 +266,9 @@ class Board:
     def claim(self, rater: str) -> bool:
         """Give a name away; False if somebody has it, or one that looks much like it."""
         known = {_alike(duel.rater) for duel in self.study.duels if duel.rater}
-        with self._lock:
-            free = _alike(rater) not in known | self._claimed
-            self._claimed.add(_alike(rater))
-        return free
+        # Kept with the study: the name stays taken after a restart, and for other servers of it.
+        key = f"name: {_alike(rater)}"
+        return _alike(rater) not in known and self.study.set_user_attr(key, rater, once=True)
 
     # -- what is known -----------------------------------------------------------------------------
 
@@ -285,7 +280,10 @@ class Board:
         """
         p = self._study_progress()
         named = rater is not None and not self.solo
-        own = p.answered if not named else p.raters[rater].answers if rater in p.raters else 0
+        own = p.answered
+        if named:
+            own = p.raters[rater].answers if rater in p.raters else 0
+            own += self._since[rater]
         remaining = self._remaining(p, own)
         return {
             "answered": p.answered,
@@ -318,10 +316,15 @@ class Board:
         best = self.study.recommend(rater=rater)
         return self._drawn(("full" if full else "best", best.tobytes()), best)
 
-    def best_named(self, name: str) -> Content | Turned | None:
-        """Draw a point that was the best when its pane was sent; None if there is none."""
+    def best_named(self, name: str, rater: str | None = None) -> Content | Turned | None:
+        """Draw a point that was the best when its pane was sent, or else the best one now.
+
+        The latter where another server of the same study sent the pane.
+        """
         best = self._bests.get(name)
-        return None if best is None else self._drawn(("best", best.tobytes()), best)
+        if best is None:
+            return self.best_content(rater)
+        return self._drawn(("best", best.tobytes()), best)
 
     def outcome(self, rater: str, everything: bool = True) -> dict[str, Any]:
         """Return what the last page of a rater shows.
@@ -347,7 +350,7 @@ class Board:
         if not self.solo and (everything or self.results) and progress["own"]:
             with suppress(GeoduelError):  # methods for one rater only
                 point = self.study.recommend(rater=rater)
-                pane = None if self.render is plain else self._best_pane(point)
+                pane = None if self.render is plain else self._best_pane(point, rater)
                 own = {"pane": pane, "numbers": self.numbers(point).as_json()}
         best = self.study.recommend() if common else None
         if not common:
@@ -381,7 +384,8 @@ class Board:
                 point, far = self.study.recommend(rater=name), self.study.uncertainty(rater=name)
             except GeoduelError:  # methods for one rater only, and answers without a name
                 continue
-            raters.append({"name": name, "answers": one.answers, **self._found(point, far, panes)})
+            own = self._found(point, far, panes, name)
+            raters.append({"name": name, "answers": one.answers, **own})
         return {
             "study": self.study.name,
             "question": self.question,
@@ -475,6 +479,7 @@ class Board:
         late = last is None or now - last[0] > (0.5 if self.solo else 20 * last[1])
         if last is None or late or (self.solo and last[3] != self.version):
             version = self.version
+            self._since.clear()
             p = self.study.progress(accuracy=self.accuracy)
             self._progress = last = (now, time.monotonic() - now, p, version)
         return last[2]
@@ -504,19 +509,22 @@ class Board:
             return "accuracy" if progress["answered"] >= _FEWEST else None
         return "answers" if self.answers and progress["own"] >= self.answers else None
 
-    def _found(self, point: Any, uncertainty: float | None, panes: bool) -> dict[str, Any]:
+    def _found(
+        self, point: Any, uncertainty: float | None, panes: bool, rater: str | None = None
+    ) -> dict[str, Any]:
         shown = self.numbers(point).as_json()
         found = {"point": point.tolist(), "numbers": shown, "uncertainty": _finite(uncertainty)}
         found["known"] = self.known(uncertainty)
-        return found | ({"pane": self._best_pane(point)} if panes else {})
+        return found | ({"pane": self._best_pane(point, rater)} if panes else {})
 
-    def _best_pane(self, point: Any) -> dict[str, Any]:
+    def _best_pane(self, point: Any, rater: str | None = None) -> dict[str, Any]:
         key = point.tobytes()
         name = hashlib.sha256(key).hexdigest()[:24]
         self._bests[name] = point
         while len(self._bests) > 1000:
             self._bests.popitem(last=False)
-        return self._pane(self._drawn(("best", key), point), f"best/{name}")
+        whose = f"?{urlencode({'rater': rater})}" if rater else ""
+        return self._pane(self._drawn(("best", key), point), f"best/{name}{whose}")
 
     def _fetches_ahead(self) -> bool:
         return self._drawing > _SLOW if self.ahead is None else self.ahead

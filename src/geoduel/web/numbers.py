@@ -46,7 +46,7 @@ class Numbers:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """One name for each value: that of its row, with that of its column if there are several."""
+        """One name for each value: that of its row, and of its column if there are several."""
         made: list[str] = []
         for row in self.rows:
             count = len(row.values)

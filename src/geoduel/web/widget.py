@@ -134,7 +134,9 @@ class DuelWidget(anywidget.AnyWidget):
         to = message.get("number")
         try:
             reply = self.answer(message.get("action", ""), message.get("body") or {})
-            self.send({"to": to, "reply": self.explain(reply), "pictures": self.pictures(reply)})
+            reply, shown = self.explain(reply), self.pictures(reply)
+            traits = {"answers": self.answers, "best": self.best, "progress": self.progress}
+            self.send({"to": to, "reply": reply, "pictures": shown, "traits": traits})
         except LookupError as error:
             self.send({"to": to, "error": str(error), "status": 409})
         except (GeoduelError, TypeError, ValueError) as error:
