@@ -94,8 +94,8 @@ class LevelBoard(Board):
     def is_enough(self) -> bool:
         """Whether answers have told what they can.
 
-        The angle is known as finely as anybody needs; or an answer did not narrow it any more,
-        when it was about as well known as people see; or they could not tell any more.
+        The angle is known as finely as anybody needs, or about as well as people see and the last
+        answer narrowed it no more. Those who cannot tell any more are not asked on either.
         """
         if self._enough[0] != self.version:
             self._enough = self.version, self._is_enough()
@@ -391,25 +391,25 @@ class Leveller:
         out, path = self.out, self.path
         if out is None:
             return False
-        same = path is not None and abs(angle) < _STEP / 2
-        if same and self._targets is None and out.resolve() == path.parent.resolve():
+        kept = path if abs(angle) < _STEP / 2 else None  # a photo that is level as it is
+        if kept is not None and self._targets is None and out.resolve() == kept.parent.resolve():
             return False
         out.mkdir(parents=True, exist_ok=True)
         image = self._photo if path is None else open_photo(path)
-        turned = image if same else turn(image, angle)
+        turned = image if kept is not None else turn(image, angle)
         del image
         stem, suffix = ("seascape", ".png") if path is None else (path.stem, path.suffix)
         suffix = save_name(turned, Path(f"x{suffix}")).suffix
         self._targets = self._targets or _free(out, stem, suffix)
         photo, record = self._targets
         # What this session wrote before, with fewer answers, is its own to replace.
-        if same:
-            write_whole(photo, path.read_bytes())
+        if kept is not None:
+            write_whole(photo, kept.read_bytes())
         else:
             lossless = path is not None and is_lossless(path)
             save_photo(turned, photo, overwrite=True, lossless=lossless)
         write_whole(record, json.dumps(self.record(), indent=2) + "\n")
-        return not same
+        return kept is None
 
 
 def level(

@@ -83,8 +83,8 @@ def _edges(image: Image) -> _Edges | None:
     grey = np.asarray(small, np.float32) / 255
     if min(grey.shape) < 16:
         return None
-    down, right = np.gradient(grey)
-    strength = np.hypot(right, down)
+    down, right = map(np.asarray, np.gradient(grey))
+    strength = np.asarray(np.hypot(right, down))
     inner = np.zeros(grey.shape, bool)
     inner[4:-4, 4:-4] = True  # a frame about the photo is no line in it
     strong = inner & (strength > max(np.quantile(strength[inner], 1 - _EDGES), 1e-3))
