@@ -20,11 +20,13 @@ pytest.importorskip("PIL", reason="Pillow is not installed (extra web)")
 import geoduel as gd
 from geoduel.cli import main
 from geoduel.errors import PictureError
-from geoduel.level import FINE, KNOWN, LEAST, Leveller, level
+from geoduel.level import FINE, KNOWN, LEAST, STALLED, Leveller, level
 from geoduel.pictures import largest_rectangle, open_photo, save_photo, seascape
 from geoduel.pictures.files import is_lossless
 
 TILT = 0.15
+# Two threads that catch warnings, Pillow's and FastAPI's, disturb each other before Python 3.14.
+QUIET = pytest.mark.filterwarnings("ignore")
 
 
 def deep_png() -> bytes:
@@ -201,7 +203,7 @@ def test_questions_begin_at_the_guess_and_end_when_answers_tell_no_more(photo):
     assert LEAST <= p.answered <= 12
     assert math.degrees(p.uncertainty) <= KNOWN
     radii = [math.degrees(radius) for _, radius in p.history]
-    assert radii[-1] <= FINE or radii[-1] > 0.75 * radii[-2]
+    assert radii[-1] <= FINE or radii[-1] > STALLED * radii[-2]
     assert leveller.board.ask("you", beyond=True)["state"] == "question"
 
 
@@ -375,6 +377,7 @@ def test_answers_are_kept_until_the_photo_is_saved(photo, tmp_path, monkeypatch)
     assert (tmp_path / "sea-level.jpg").is_file()
 
 
+@QUIET
 def test_a_photo_that_is_damaged_is_left_out(photo, tmp_path, monkeypatch, capsys):
     """Those before and after it are shown."""
     (tmp_path / "cut.jpg").write_bytes(photo.read_bytes()[:-300])
@@ -394,6 +397,7 @@ def test_a_photo_that_is_damaged_is_left_out(photo, tmp_path, monkeypatch, capsy
     assert "cut.jpg is damaged" in capsys.readouterr().err
 
 
+@QUIET
 def test_a_folder_stands_for_its_photos_that_are_left(photo, tmp_path, monkeypatch, capsys):
     for number in range(12):
         save_photo(seascape(number, TILT, (30, 20)), tmp_path / f"p{number:02}.png")
@@ -419,10 +423,9 @@ def test_a_folder_stands_for_its_photos_that_are_left(photo, tmp_path, monkeypat
     run_as_the_command(monkeypatch, look)
     level([tmp_path], browser=False, resume=False, token=False)
     assert "1 of 12 · 11 left" in seen[0]
-    assert "12 of 12 · 0 left" not in seen[-2]  # the last is the seascape "sea.jpg"
+    assert "1 left" in seen[-2]  # the last is the seascape "sea.jpg"
     assert seen[-1] == "p04"
     told = capsys.readouterr()
-    assert "12 photos to level" in told.out
     assert "p03.png is not a JPEG" in told.err
 
 

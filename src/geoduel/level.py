@@ -36,7 +36,7 @@ __all__ = ["Leveller", "level"]
 # docs/notebook/level.md says what these were set by, and benchmarks/level.py measures them.
 RADIUS, JND = 3.0, 1.0  # degrees: the level angle is expected so near the guess; what people see
 FINE, KNOWN = 0.3, 1.7  # degrees: radius of the 80 % region at which questions end, and may end
-STALLED = 0.75  # an answer that leaves more of the radius narrows it no longer
+STALLED = 0.7  # an answer that leaves more of the radius narrows it no longer
 LEAST, USUAL, MOST = 5, 6, 25  # answers before questions end, mostly, and at most
 _PLANE = Rotations(2)
 _PREVIEW = 2000  # pixels of the longest side; enough to zoom in, quick to send
@@ -71,6 +71,8 @@ class LevelBoard(Board):
         """Is called when the photo is looked at for the first time."""
         self.place, self.total = 1, 1
         """Which of how many photos it is."""
+        self.left: Callable[[], int] = lambda: 0
+        """How many photos come after it."""
         self.ratio = 1.5
         """Width over height, so that the page has room for the photo before it comes."""
 
@@ -103,7 +105,7 @@ class LevelBoard(Board):
 
     def _is_enough(self) -> bool:
         said = [duel.answer for duel in self.study.duels if duel.answer not in (None, "skip")]
-        radii = [math.degrees(radius) for _, radius in self.study.progress().history if radius]
+        radii = [math.degrees(radius) for _, radius in self._study_progress().history if radius]
         if len(said) < LEAST or len(radii) < 2:
             return said[-3:] == ["tie"] * 3
         stalled = radii[-1] <= KNOWN and radii[-1] > STALLED * radii[-2]
@@ -241,7 +243,7 @@ class Leveller:
         by_hand = self._chosen is not None and self._chosen[0] == progress.answered
         title, lines = "Level", []
         if not progress.answered:
-            title = "Turn it by hand"
+            title = "Turned by hand" if by_hand else "Turn it by hand"
         elif known is None or math.degrees(known) > KNOWN:
             title = "The best guess so far"
         if progress.answered and not by_hand:
@@ -259,6 +261,8 @@ class Leveller:
         if self._saving is not None and self._saving[:2] == (progress.answered, angle):
             state = self._saving[2]
             lines.append(self._told(state))
+            if state in ("saved", "same") and self.board.total > 1 and not self.board.left():
+                lines.append("That was the last photo.")
         elif self.out is None:
             state = "none"
         known_states = ("open", "none", "saving", "saved", "same")
@@ -269,7 +273,7 @@ class Leveller:
             "angle": angle,
             "sure": bool(progress.answered and known is not None and math.degrees(known) <= KNOWN),
             "state": state if state in known_states else "failed",
-            "left": self.board.total - self.board.place,
+            "left": self.board.left(),
         }
 
     def record(self) -> dict[str, Any]:
@@ -469,7 +473,6 @@ def level(
     if folder is not None and folder.exists() and not folder.is_dir():
         raise ArgumentError(f"--out {folder} is not a folder")
     paths: list[Path | None] = list(_photos([Path(photo) for photo in photos], folder))
-    found = len(paths)
     paths += [None] if demo else []
     if not paths:
         raise ArgumentError("all photos there are levelled already; name one to level it again")
@@ -485,8 +488,6 @@ def level(
         token = given_token(token, "127.0.0.1", "level")
         boards = [one.board for one in levellers]
         app = create_app(boards, token=token, title="geoduel level", find=queue.find)
-        if found > 1:
-            print(f"{found} photos to level", flush=True)
         preparing = threading.Thread(target=queue.rest, args=(app.state.hub.present,), daemon=True)
         preparing.start()
         run(app, port=port, token=token, browser=browser)
@@ -545,8 +546,13 @@ class _Queue:
         self._at += 1
         one = self._make(path)
         one.board.place, one.board.total = self._at, len(self._paths)
-        one.board.opened = self._looked.release
+        one.board.opened, one.board.left = self._looked.release, lambda: self._left(one)
         self._levellers.append(one)
+
+    def _left(self, one: Leveller) -> int:
+        """How many photos come after one, as far as is known."""
+        prepared = len(self._levellers) - 1 - self._levellers.index(one)
+        return prepared + len(self._paths) - self._at
 
     def _left_out(self, error: Exception) -> None:
         print(f"geoduel: {_readable(str(error))}; left out", file=sys.stderr, flush=True)

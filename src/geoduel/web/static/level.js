@@ -81,7 +81,8 @@ export default function ending(page) {
       part.verdict.focus();
       page.say([more.title, ...more.lines].join(". "));
     } else if (!touched) page.say(more.lines.join(". "));
-    if (more.pending) waiter = setTimeout(() => root.dataset.state === "done"
+    // Until it is saved, or the next photo is ready.
+    if (more.pending || (more.left && !following)) waiter = setTimeout(() => root.dataset.state === "done"
       && page.alone(async () => show(await page.call("finish"), false)), 300);
   }
 
