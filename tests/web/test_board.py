@@ -335,7 +335,7 @@ def test_the_table_has_every_answer_with_its_time_and_numbers():
     board = shared(labels=("red", "blue", "=1+1"))
     rows = list(csv.DictReader(io.StringIO(board.table())))
     duel = board.study.duels[0]
-    assert float(rows[0]["seconds"]) == pytest.approx(duel.answered - duel.asked, abs=1e-3)
+    assert float(rows[0]["seconds"]) == pytest.approx((duel.answered or 0) - duel.asked, abs=1e-3)
     assert float(rows[0]["a: red"]) == pytest.approx(100 * duel.a[0])
     assert float(rows[0]["b: '=1+1"]) == pytest.approx(100 * duel.b[2])
 

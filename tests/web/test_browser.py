@@ -373,6 +373,23 @@ def test_phone(phone, address, leveller):
     assert leveller.study.duels[0].answer != leveller.study.duels[0].left
 
 
+@pytest.mark.slow
+def test_the_owners_page_and_the_end_fit_a_phone(phone, live):
+    study = gd.create_study(gd.Simplex(3), study_name="s", rng=0)
+    board = Board(study, lambda _: Content(_png(), "image/png"), answers=4, solo=False)
+    for n in range(8):
+        duel = study.ask(rater=("Ann", "Bob")[n % 2])
+        study.tell(duel, "ab"[n % 2], rater=duel.rater)
+    server = live(create_app(board, solo=False))
+    for path, last in (("/owner", "[data-part=map] svg"), ("/s/s?rater=Ann", "[data-state=done]")):
+        phone.goto(server.address + path)
+        phone.wait_for_selector(last)
+        assert phone.evaluate("document.documentElement.scrollWidth") <= 360
+    assert phone.locator("text=Best for everybody so far").is_visible()
+    assert phone.locator("text=What you liked best").is_visible()
+    assert "4 answers by you · 8 by 2 people" in phone.locator("[data-part=facts]").inner_text()
+
+
 def test_the_next_question_shows_at_once(page, address, leveller):
     page.goto(address)
     times = []
@@ -444,7 +461,12 @@ KINDS = {
 }
 
 
-@pytest.mark.parametrize("kind", KINDS)
+FAST = ("picture", "html", "sound")
+
+
+@pytest.mark.parametrize(
+    "kind", [kind if kind in FAST else pytest.param(kind, marks=pytest.mark.slow) for kind in KINDS]
+)
 def test_every_kind_of_study_has_its_pair_and_its_end(page, live, kind):
     render, shown_in = KINDS[kind]
     board = Board(gd.create_study(gd.Sphere(3), study_name="s", rng=0), render, answers=2)
@@ -1017,8 +1039,12 @@ def render(r): return Turned(picture, float(plane.to_angle(r)), (300, 200))
 """
 
 
-def test_a_stranger_makes_a_palette_study_from_the_page_alone(page, tmp_path):
-    """The file and the command of docs/duel-page.md, as they stand there, until the result."""
+@pytest.mark.parametrize("count", [6, pytest.param(30, marks=pytest.mark.slow)])
+def test_a_stranger_makes_a_palette_study_from_the_page_alone(page, tmp_path, count):
+    """The file and the command of docs/duel-page.md, as they stand there, until the result.
+
+    The fast form has fewer answers, and asks nothing of the result.
+    """
     text = (Path(__file__).parents[2] / "docs" / "duel-page.md").read_text(encoding="utf-8")
     text = text.split("## A study of your own")[1].split("\n## ")[0]
     fences = re.findall(r"^```(\w+)\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
@@ -1027,15 +1053,16 @@ def test_a_stranger_makes_a_palette_study_from_the_page_alone(page, tmp_path):
     (tmp_path / "palette.py").write_text(code, encoding="utf-8")
     program, *arguments = shlex.split(line)
     assert program == "geoduel"
+    arguments += [] if count == 30 else ["--answers", str(count)]
     liked = {"red": 50, "blue": 30, "yellow": 20}
     with Process(*arguments, "--port", str(free_port()), folder=tmp_path) as server:
         page.goto(server.link)
         ready(page)
         assert page.locator("h1:visible").inner_text() == "Which palette do you like better?"
-        assert "about 30 to go" in page.locator("[data-part=facts]").inner_text()
+        assert f"about {count} to go" in page.locator("[data-part=facts]").inner_text()
         study = gd.load_study("palette", f"sqlite:///{tmp_path / 'palette.db'}")
         best = np.array(list(liked.values())) / 100
-        for _ in range(30):
+        for _ in range(count):
             ready(page)
             duel = study.duel(int(page.locator("main").get_attribute("data-question")))
             nearer = (
@@ -1049,13 +1076,13 @@ def test_a_stranger_makes_a_palette_study_from_the_page_alone(page, tmp_path):
         shown = {
             name: float(value.removesuffix(" %")) for name, value in (r.split("\t") for r in rows)
         }
-        assert shown == pytest.approx(liked, abs=6)
+        assert shown == pytest.approx(liked, abs=6 if count == 30 else 100)
         with page.expect_download() as download:
             page.click("[data-part=keep] >> text=Picture")
         picture = Path(download.value.path()).read_bytes()
         assert Image.open(io.BytesIO(picture)).size == (900, 600)
         assert server.stop(signal.SIGINT) == 0
-    assert "palette: 30 answers; the best point\nred: " in server.output
+    assert f"palette: {count} answers; the best point\nred: " in server.output
 
 
 @pytest.mark.slow

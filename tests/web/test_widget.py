@@ -214,6 +214,7 @@ def answer_in(address: str, folder: Path, run: str | None) -> None:
         page = chromium.new_page()
         page.set_default_timeout(90_000)
         page.goto(address)
+        seen = ""
         if run is not None:
             page.click(".jp-Notebook .jp-CodeCell .cm-content")
             page.wait_for_selector("[data-status=idle]")  # the kernel

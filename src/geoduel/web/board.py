@@ -267,7 +267,7 @@ class Board:
         """Give a name away; False if somebody has it, or one that looks much like it."""
         known = {_alike(duel.rater) for duel in self.study.duels if duel.rater}
         # Kept with the study: the name stays taken after a restart, and for other servers of it.
-        key = f"name: {_alike(rater)}"
+        key = f"geoduel rater: {_alike(rater)}"
         return _alike(rater) not in known and self.study.set_user_attr(key, rater, once=True)
 
     # -- what is known -----------------------------------------------------------------------------
@@ -279,9 +279,8 @@ class Board:
         computing them is slow and answers come fast.
         """
         p = self._study_progress()
-        named = rater is not None and not self.solo
         own = p.answered
-        if named:
+        if rater is not None and not self.solo:
             own = p.raters[rater].answers if rater in p.raters else 0
             own += self._since[rater]
         remaining = self._remaining(p, own)

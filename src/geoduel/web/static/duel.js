@@ -735,7 +735,7 @@ function toGo({ remaining }) {
 
 function words(progress) {
   const { answered, own, raters, known } = progress;
-  const crowd = raters > 1 && answered > own ? `${answered} of ${raters} people` : "";
-  return [`${own} ${own === 1 ? "answer" : "answers"}`, crowd, toGo(progress),
+  const crowd = raters > 1 && answered > own ? `${answered} by ${raters} people` : "";
+  return [`${own} ${own === 1 ? "answer" : "answers"}${crowd && " by you"}`, crowd, toGo(progress),
     known && `best known ${known}`].filter(Boolean).join(" · ");
 }

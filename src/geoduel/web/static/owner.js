@@ -201,7 +201,7 @@ function table(caption, names, rows) {
   return html("table", "", html("caption", caption), html("thead", "", head), body);
 }
 
-const seconds = (value) => (value === null ? "–" : value < 100 ? `${Number(value.toPrecision(2))} s` : `${Math.round(value / 60)} min`);
+const seconds = (value) => (value === null ? "–" : value < 0.1 ? "< 0.1 s" : value < 100 ? `${Number(value.toPrecision(2))} s` : `${Math.round(value / 60)} min`);
 
 // A word, and what it rests on below.
 function said(word, why) {
