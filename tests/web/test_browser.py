@@ -981,6 +981,26 @@ def test_a_study_is_answered_by_tab_and_enter_alone(page, live):
     ready(page)
 
 
+def test_the_end_of_a_photo_is_told_to_a_screen_reader(page, live, photo):
+    page.goto(live(create_app(Leveller(photo, rng=0).board)).address)
+    level_by(page, math.degrees(-0.1))
+    said = tree(page)
+    for words in (
+        'heading "Level" [level=1]',
+        'img "The photo as it will be saved"',
+        'button "Turn 0.1° clockwise": ↷',
+        'button "S Save"',
+        'button "B Show before"',
+        'button "G Guide" [pressed]',
+        'button "R Turn 90°"',
+        'button "Compare more"',
+    ):
+        assert words in lines(said), said
+    assert 'slider "Fine-tune"' in said
+    assert "with 80 % certainty" in page.locator("[role=status]").inner_text()
+    assert page.evaluate("document.activeElement.textContent") == "Level"
+
+
 # -- processes -------------------------------------------------------------------------------------
 
 
