@@ -433,3 +433,12 @@ def test_the_same_photo_twice(photo, tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     run_as_the_command(monkeypatch, lambda client: None)
     level([photo, photo], browser=False)
+
+
+@pytest.mark.parametrize("mode", ["L", "CMYK", "RGB"])
+def test_a_preview_has_the_colours_of_the_photo(tmp_path, mode):
+    """Its profile goes along, but for that of a press: the preview is in RGB."""
+    photo = seascape(0, TILT, (60, 40)).convert(mode)
+    photo.save(tmp_path / "a.tif", icc_profile=b"\0\0\0\x80" + b"profile" * 20)
+    data = Leveller(tmp_path / "a.tif").render(np.eye(2)).picture.data
+    assert (b"profile" in data) is (mode != "CMYK")

@@ -321,7 +321,8 @@ class Leveller:
         image = self._photo if self.path is None else open_photo(self.path, preview=_PREVIEW)
         self._bits = image.info.get("bits", 8)
         small = shrink(image, _PREVIEW)
-        profile = image.info.get("icc_profile")  # colours of a phone are wider than the web's
+        # Colours of a phone are wider than the web's; those of a press are converted without.
+        profile = None if image.mode == "CMYK" else image.info.get("icc_profile")
         if small.mode == "RGBA":
             data, kind = _encode(small, "WEBP", quality=90, icc_profile=profile), "image/webp"
         else:
@@ -533,7 +534,7 @@ class _Queue:
             try:
                 self._next()
                 announce()
-            except (GeoduelError, OSError) as error:
+            except (GeoduelError, OSError, MemoryError) as error:
                 self._left_out(error)
                 self._looked.release()
 
@@ -555,7 +556,8 @@ class _Queue:
         return prepared + len(self._paths) - self._at
 
     def _left_out(self, error: Exception) -> None:
-        print(f"geoduel: {_readable(str(error))}; left out", file=sys.stderr, flush=True)
+        why = _readable(str(error)) or "not enough memory"
+        print(f"geoduel: {why}; left out", file=sys.stderr, flush=True)
 
 
 def _photos(given: Sequence[Path], out: Path | None) -> Iterator[Path]:

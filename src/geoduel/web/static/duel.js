@@ -104,7 +104,7 @@ export function mount(root, server, options = {}) {
   let question = null, outcome = null, busy = false, beyond = false, start = 0, waiter = 0;
   let players = null; // those of the two sides, where these are sounds or films
 
-  const ending = options.ending?.({ root, part, button, call, alone, again, fill: (...all) => fill(...all, server.url), say });
+  const ending = options.ending?.({ root, part, button, call, alone, again, notice, fill: (...all) => fill(...all, server.url), say });
   part.question.textContent = options.question ?? "Which one is better?";
   const ratio = Number(root.dataset.ratio) || 0; // known before the pictures come
   if (ratio) root.style.setProperty("--ratio", ratio);

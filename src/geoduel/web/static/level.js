@@ -137,7 +137,7 @@ export default function ending(page) {
       await page.call("act", { name: "turn", value: Math.PI / 2 });
       result = null;
       await page.again();
-      page.say("Turned by a quarter. The questions begin anew.");
+      page.notice("Turned by a quarter. The questions begin anew.", 2500);
     });
   }
 
