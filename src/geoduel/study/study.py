@@ -760,8 +760,9 @@ class Study:
         --------
         >>> import geoduel as gd
         >>> study = gd.create_study(gd.Sphere(3), rng=0)
-        >>> for _ in range(3):
-        ...     study.tell(study.ask(), "a")
+        >>> answered = [study.tell(study.ask(), "a") for _ in range(3)]
+        >>> [count for count, point in study.trace()]
+        [1, 2, 3]
         >>> bool((study.trace()[-1][1] == study.recommend()).all())
         True
         """

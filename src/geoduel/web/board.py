@@ -249,7 +249,12 @@ class Board:
 
     def duel(self, duel_id: int) -> Duel:
         """Return a question by its number."""
-        return self._open.get(duel_id) or self.study.duel(duel_id)
+        if (found := self._open.get(duel_id)) is not None:
+            return found
+        try:
+            return self.study.duel(duel_id)
+        except ArgumentError:
+            raise ArgumentError(f"there is no question {duel_id}") from None
 
     @staticmethod
     def point_on(duel: Duel, side: str) -> str:

@@ -181,8 +181,9 @@ def serve(
         )
     run(app, host, port, token, browser, "/", front)
     for board in boards:
-        if board.study.progress().answered:
-            print(ending(board), flush=True)
+        with contextlib.suppress(GeoduelError):  # where the storage is away there is nothing to say
+            if board.study.progress().answered:
+                print(ending(board), flush=True)
 
 
 def ending(board: Board) -> str:
