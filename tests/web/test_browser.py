@@ -240,8 +240,10 @@ def test_a_photo_on_its_side_is_turned_on_the_page(page, live, tmp_path):
 
 
 @pytest.mark.parametrize("who", ["page", "phone"])
-def test_the_whole_photo_is_shown_and_nothing_moves(who, request, live, photo):
+@pytest.mark.parametrize("size", [(300, 200), (200, 200), (200, 300)])
+def test_the_whole_photo_is_shown_and_nothing_moves(who, size, request, live, tmp_path):
     page = request.getfixturevalue(who)
+    photo = save_photo(seascape(1, 0.1, size), tmp_path / "sea.jpg")
     page.add_init_script(
         """window.moved = 0; new PerformanceObserver((list) => list.getEntries().forEach(
              (e) => { if (!e.hadRecentInput) window.moved += e.value; })
