@@ -176,7 +176,7 @@ NoToken = Annotated[
 @app.command()
 def level(
     photos: Annotated[
-        list[Path] | None, typer.Argument(help="JPEG, PNG or WebP, one after another.")
+        list[Path] | None, typer.Argument(help="Photos, or folders of them, one after another.")
     ] = None,
     out: Annotated[
         Path | None, typer.Option(help="Folder for the levelled photos; by default their own.")

@@ -25,7 +25,7 @@ import pytest
 
 import geoduel as gd
 from geoduel.level import Leveller
-from geoduel.pictures import largest_rectangle, open_photo, seascape
+from geoduel.pictures import largest_rectangle, open_photo, save_photo, seascape
 from geoduel.web import Board, Content, DuelWidget, Turned, create_app
 
 Image = pytest.importorskip("PIL.Image", reason="Pillow is not installed (extra web)")
@@ -166,13 +166,103 @@ def test_a_person_levels_the_demo_by_keyboard_alone(page, address, leveller):
     assert "hidden tilt" in lines
     assert page.locator("[data-part=verdict]").inner_text() == "Level"
     assert page.evaluate("document.activeElement.dataset.part") == "verdict"
-    page.keyboard.press("Tab")  # on to what can be done next
-    page.keyboard.press("Enter")
+    page.keyboard.press("Tab")  # on to the slider's buttons
+    page.keyboard.press("b")
     assert page.locator("[data-do=before]").get_attribute("aria-pressed") == "true"
     page.click("[data-do=more]")
     page.wait_for_selector("[data-state=question]")
     press(page, "z")
     assert answered(page) == count - 1
+
+
+@pytest.fixture
+def photo(tmp_path) -> Path:
+    return save_photo(seascape(1, 0.1, (300, 200)), tmp_path / "sea.jpg")
+
+
+def test_a_photo_is_turned_by_hand_and_saved(page, live, photo, tmp_path):
+    leveller = Leveller(photo, rng=0)
+    page.goto(live(create_app(leveller.board)).address)
+    level_by(page, math.degrees(-0.1))
+    assert page.locator("[data-part=verdict]").inner_text() == "Level"
+    assert "with 80 % certainty" in page.locator("[data-part=lines]").inner_text()
+    found = math.degrees(leveller.angle)
+    for key in ("ArrowLeft", "ArrowLeft", "Shift+ArrowRight", "ArrowLeft"):
+        page.keyboard.press(key)
+    by_hand = round(found, 1) - 0.7  # clockwise to the right
+    assert page.locator(".straighten output").inner_text() == f"{abs(by_hand):.1f}° clockwise"
+    page.focus("#angle")
+    page.keyboard.press("ArrowRight")
+    by_hand -= 0.1
+    line = page.locator(".guide-line")
+    before = line.bounding_box()["y"]
+    page.keyboard.press("Tab")  # the slider has the upright arrows, too
+    page.keyboard.press("ArrowDown")
+    assert line.bounding_box()["y"] > before
+    page.keyboard.press("g")
+    assert line.is_hidden()
+    page.keyboard.press("s")
+    page.wait_for_selector("text=Saved as sea-level.jpg")
+    record = json.loads((tmp_path / "sea-level.json").read_text())
+    assert record["angle_degrees"] == pytest.approx(by_hand, abs=0.01)
+    assert record["by_answers_degrees"] == pytest.approx(found, abs=0.01)
+    assert page.get_by_role("button", name="Save").count() == 0  # nothing is left to save
+    page.keyboard.press("ArrowRight")
+    assert page.get_by_role("button", name="Save").count() == 1
+
+
+def test_finish_without_an_answer_changes_nothing(page, live, photo, tmp_path):
+    before = photo.read_bytes()
+    page.goto(live(create_app(Leveller(photo, rng=0).board)).address)
+    ready(page)
+    page.click("[data-do=finish]")
+    page.wait_for_selector("text=Turn it by hand")
+    page.click("text=Save")
+    page.wait_for_selector("text=Nothing was changed, so sea.jpg stays as it is.")
+    assert photo.read_bytes() == before
+    assert [file.name for file in tmp_path.glob("sea*")] == ["sea.jpg"]
+
+
+def test_a_photo_on_its_side_is_turned_on_the_page(page, live, tmp_path):
+    photo = tmp_path / "side.png"
+    seascape(1, 0.1, (300, 200)).transpose(4).save(photo)  # a quarter clockwise
+    page.goto(live(create_app(Leveller(photo, rng=0).board)).address)
+    ready(page)
+    answer(page, lambda: page.keyboard.press("ArrowLeft"))
+    page.keyboard.press("r")
+    page.wait_for_selector("text=about 6 to go")
+    ready(page)
+    assert all(45 < angle < 135 for angle in angles(page).values())
+    level_by(page, 90 - math.degrees(0.1))
+    said = page.locator(".straighten output").inner_text()
+    assert said.endswith("° counter-clockwise")
+    assert float(said.partition("°")[0]) == pytest.approx(90 - math.degrees(0.1), abs=1)
+
+
+@pytest.mark.parametrize("who", ["page", "phone"])
+@pytest.mark.parametrize("size", [(300, 200), (200, 200), (200, 300)])
+def test_the_whole_photo_is_shown_and_nothing_moves(who, size, request, live, tmp_path):
+    page = request.getfixturevalue(who)
+    photo = save_photo(seascape(1, 0.1, size), tmp_path / "sea.jpg")
+    page.add_init_script(
+        """window.moved = 0; new PerformanceObserver((list) => list.getEntries().forEach(
+             (e) => { if (!e.hadRecentInput) window.moved += e.value; })
+           ).observe({ type: "layout-shift", buffered: true });"""
+    )
+    page.goto(live(create_app(Leveller(photo, rng=0).board)).address)
+    for _ in range(3):
+        ready(page)
+        for pane in page.locator(".panes .frame").all():
+            frame, picture = pane.bounding_box(), pane.locator("img").bounding_box()
+            for low, length in (("x", "width"), ("y", "height")):
+                assert picture[low] >= frame[low] - 1
+                assert picture[low] + picture[length] <= frame[low] + frame[length] + 1
+        press(page, "ArrowLeft")
+    assert page.evaluate("moved") == 0
+    page.click("[data-do=finish]")
+    page.wait_for_selector("[data-state=done]")
+    sides = page.evaluate("[document.documentElement.scrollWidth, innerWidth]")
+    assert sides[0] <= sides[1]
 
 
 def test_clicks_on_pictures_and_buttons_are_answers(page, address, leveller):
@@ -715,7 +805,8 @@ def test_the_page_at_some_path_of_a_proxy(page, leveller, live, proxied):
     assert page.url == f"{front.address}/s/seascape"
     press(page, "ArrowLeft")
     assert leveller.study.progress().answered == 1
-    page.click("text=Studies")
+    assert page.locator("text=Studies").count() == 0  # in a tool for one photo
+    page.goto(f"{front.address}/owner")
     page.wait_for_selector("text=Live")
     page.click("text=HTTP interface")
     page.wait_for_selector("text=Tell an answer")
@@ -892,6 +983,26 @@ def test_a_study_is_answered_by_tab_and_enter_alone(page, live):
     ready(page)
 
 
+def test_the_end_of_a_photo_is_told_to_a_screen_reader(page, live, photo):
+    page.goto(live(create_app(Leveller(photo, rng=0).board)).address)
+    level_by(page, math.degrees(-0.1))
+    said = tree(page)
+    for words in (
+        'heading "Level" [level=1]',
+        'img "The photo as it will be saved"',
+        'button "Turn 0.1° clockwise": ↷',
+        'button "S Save"',
+        'button "B Show before"',
+        'button "G Guide" [pressed]',
+        'button "R Turn 90°"',
+        'button "Compare more"',
+    ):
+        assert words in lines(said), said
+    assert 'slider "Fine-tune"' in said
+    assert "with 80 % certainty" in page.locator("[role=status]").inner_text()
+    assert page.evaluate("document.activeElement.textContent") == "Level"
+
+
 # -- processes -------------------------------------------------------------------------------------
 
 
@@ -1046,6 +1157,7 @@ def test_a_person_levels_eight_real_photos(page, tmp_path, shared):
         page.goto(server.link)
         for number, (_, tilt) in enumerate(chosen, 1):
             level_by(page, -tilt)
+            page.keyboard.press("s")
             page.wait_for_selector("text=Saved as")
             if number < count:
                 page.click("[data-part=following]")
@@ -1064,8 +1176,6 @@ def test_a_person_levels_eight_real_photos(page, tmp_path, shared):
 
 @pytest.mark.slow
 def test_level_goes_on_after_an_interruption(page, tmp_path):
-    from geoduel.pictures import save_photo
-
     photo, port = save_photo(seascape(1, 0.2, (300, 200)), tmp_path / "sea.jpg"), free_port()
     command = ("level", str(photo), "--no-browser", "--port", str(port))
     with Process(*command, XDG_STATE_HOME=str(tmp_path / "state")) as server:
@@ -1078,10 +1188,12 @@ def test_level_goes_on_after_an_interruption(page, tmp_path):
         ready(page)
         assert answered(page) == 1
         level_by(page, -math.degrees(0.2))
+        page.keyboard.press("s")
         page.wait_for_selector("text=Saved as sea-level.jpg")
         page.click("[data-part=done] [data-do=undo]")
         page.wait_for_selector("[data-state=question]")
         level_by(page, -math.degrees(0.2))
+        page.keyboard.press("s")
         page.wait_for_selector("text=Saved as sea-level.jpg")
         server.stop(signal.SIGINT)
     assert sorted(p.name for p in tmp_path.glob("sea*")) == [

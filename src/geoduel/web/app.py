@@ -67,6 +67,13 @@ class Join(BaseModel):
     rater: str = Field(max_length=200, description="New in this study, unless the owner asks.")
 
 
+class Act(Ask):
+    """A button of an own page."""
+
+    name: str = Field(max_length=40, description="What to do.")
+    value: float | None = Field(None, allow_inf_nan=False, description="A number for it.")
+
+
 class Reply(BaseModel):
     """What the page is sent; tests hold the dictionaries of a board to these models."""
 
@@ -553,6 +560,16 @@ def _finish(board: OneBoard, body: Ask, request: Request) -> OutcomeReply:
     )
 
 
+@_api.post("/studies/{key}/act", summary="Do what an own page offers")
+def _act(board: OneBoard, body: Act, request: Request) -> OutcomeReply:
+    """Do what a button of the page stands for, as saving the photo in `geoduel level`."""
+    _writer(request, board, body)
+    if not board.solo or board.act is None:
+        raise HTTPException(404, "there is nothing else to do here")
+    board.act(body.name, body.value)
+    return _finish(board, body, request)
+
+
 @_api.get("/studies", dependencies=[Owner], summary="List the studies")
 def _studies(request: Request) -> list[SummaryReply]:
     """Return key, title and progress of each study."""
@@ -878,7 +895,7 @@ def _duels(board: OneBoard, request: Request, rater: str = "") -> Response:
         token = request.app.state.keys.personal(board.key, name)
         link = f"s/{board.key}?{urlencode({'rater': name, 'token': token})}"
     more = {"place": place, "total": total, "owner": owner, "link": link}
-    return _html(request, "duel.html", board=board, rater=name, **more)
+    return _html(request, board.page, board=board, rater=name, **more)
 
 
 @_pages.get("/owner", dependencies=[Owner])

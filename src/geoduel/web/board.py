@@ -16,7 +16,7 @@ import unicodedata
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 from urllib.parse import urlencode
 
 import numpy as np
@@ -105,6 +105,11 @@ class Board:
     [True, False]
     """
 
+    page: ClassVar[str] = "duel.html"
+    """Template of the page."""
+    act: Callable[[str, float | None], None] | None = None
+    """``act(name, value)`` does what buttons of an own page stand for."""
+
     def __init__(
         self,
         study: Study,
@@ -141,8 +146,7 @@ class Board:
         """Whether it is off the page for good: its study can no longer be shown."""
         self.version = 0
         """Grows with every change made through this board."""
-        settings = json.dumps([study.name, study.settings], sort_keys=True, default=str)
-        self.run = hashlib.sha256(settings.encode()).hexdigest()[:16]
+        self.run = _run(study)
         """Tells the study from another one that answers at the same address later."""
         self.trouble: str | None = None
         """Traceback of the last error of ``render``, for the owner."""
@@ -422,6 +426,15 @@ class Board:
         duel = self._open.get(duel_id)
         return duel is not None and (duel_id, self.point_on(duel, side)) in self._shown
 
+    def replace(self, study: Study) -> None:
+        """Show another study from now on, of the same things."""
+        self.study, self.run, self._progress = study, _run(study), None
+        self._open.clear()
+        with self._lock:
+            self._shown.clear()
+            self._shown_bytes = 0
+        self.version += 1
+
     def picture(self, digest: str) -> Content | None:
         """Return a picture that the browser turns, by the name in its address."""
         return self._pictures.get(digest)
@@ -622,6 +635,12 @@ def rater_name(text: str) -> str:
     if not 1 <= len(name) <= 40 or not name.isprintable():
         raise ArgumentError(f"a rater's name has 1 to 40 printable characters, got {text[:60]!r}")
     return name
+
+
+def _run(study: Study) -> str:
+    """Tell a study from all others."""
+    settings = json.dumps([study.name, study.settings], sort_keys=True, default=str)
+    return hashlib.sha256(settings.encode()).hexdigest()[:16]
 
 
 def _alike(rater: str) -> str:

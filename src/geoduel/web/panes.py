@@ -28,7 +28,7 @@ _SIGNATURES = (
     (b"fLaC", "audio/flac"),
     (b"\x1a\x45\xdf\xa3", "video/webm"),
 )
-_SHOWN_AS = {"HSV": "RGB", "RGBX": "RGB", "YCbCr": "RGB", "PA": "RGBA", "RGBa": "RGBA", "La": "LA"}
+_ISO = {b"avif": "image/avif", b"heic": "image/heic", b"mif1": "image/heif"}
 _RIFF = {b"WEBP": "image/webp", b"WAVE": "audio/wav"}
 
 
@@ -195,7 +195,7 @@ def _sniff(start: bytes) -> str:
     if start[:4] == b"RIFF" and start[8:12] in _RIFF:
         return _RIFF[start[8:12]]
     if start[4:8] == b"ftyp":
-        return "video/mp4"
+        return _ISO.get(start[8:12], "video/mp4")
     raise ArgumentError(
         "render returned bytes of an unknown kind; return (bytes, type) instead, for example "
         "(data, 'audio/mpeg')"
@@ -203,12 +203,10 @@ def _sniff(start: bytes) -> str:
 
 
 def _picture(image: Any, full: bool) -> Content:
+    from ..pictures.files import plain as plain_colours
     from ..pictures.files import shrink, upright
 
-    image = upright(image)
-    if image.mode == "P":
-        image = image.convert("RGBA" if "transparency" in image.info else "RGB")
-    image = image.convert(_SHOWN_AS.get(image.mode, image.mode))
+    image = plain_colours(upright(image))
     if image.mode not in ("1", "L", "LA", "RGB", "RGBA", "CMYK") and image.mode[:1] != "I":
         raise ArgumentError(
             f"render returned a picture of mode {image.mode}, expected L, RGB, RGBA or one that "

@@ -104,7 +104,10 @@ export function mount(root, server, options = {}) {
   let question = null, outcome = null, busy = false, beyond = false, start = 0, waiter = 0;
   let players = null; // those of the two sides, where these are sounds or films
 
+  const ending = options.ending?.({ root, part, button, call, alone, again, notice, fill: (...all) => fill(...all, server.url), say });
   part.question.textContent = options.question ?? "Which one is better?";
+  const ratio = Number(root.dataset.ratio) || 0; // known before the pictures come
+  if (ratio) root.style.setProperty("--ratio", ratio);
   state("loading");
 
   // -- talking to the server -------------------------------------------------------------------
@@ -218,6 +221,12 @@ export function mount(root, server, options = {}) {
   async function done(result, reason) {
     outcome = result;
     players?.pause();
+    if (ending) {
+      const first = root.dataset.state !== "done";
+      facts(result.progress);
+      state("done");
+      return ending.show(result, first);
+    }
     const crowd = options.solo === false;
     part.verdict.textContent = result.more.title
       ?? (crowd ? `Thank you, ${rater}` : reason === "stopped" ? "The best so far" : "The result");
@@ -262,19 +271,32 @@ export function mount(root, server, options = {}) {
     }
   }
 
+  // The photo itself is another one: all begins anew.
+  async function again() {
+    beyond = false;
+    await show(await call("ask"));
+  }
+
   function before(on) {
+    if (ending) return ending.before(on);
     button("before").forEach((b) => b.setAttribute("aria-pressed", on));
     const pane = outcome?.best;
     if (pane?.kind !== "turned") return;
     turn(bestMedia, on ? 0 : pane.angle, on ? 1 : enlarge(pane, pane.angle));
   }
 
-  // Both sides of a pair are enlarged alike, so that nothing but the angle tells them apart.
+  // Both are shown whole and at one scale; what upright corners would leave of either is bright.
+  // So nothing but the angle tells them apart.
   function fit(left, right) {
-    if (left.kind !== "turned") return;
-    const scale = Math.max(enlarge(left, left.angle), enlarge(right, right.angle));
-    turn(media.left, left.angle, scale);
-    turn(media.right, right.angle, scale);
+    const pair = { left, right };
+    const sides = SIDES.filter((side) => pair[side].kind === "turned");
+    const scale = Math.min(...sides.map((side) => 1 / enlarge(pair[side], pair[side].angle)));
+    const kept = sides.map((side) => rectangle(pair[side], pair[side].angle));
+    const [width, height] = [0, 1].map((i) => scale * Math.min(...kept.map((both) => both[i])));
+    for (const side of sides) {
+      turn(media[side], pair[side].angle, scale);
+      cut(media[side], width / pair[side].width, height / pair[side].height);
+    }
   }
 
   function state(name) {
@@ -288,7 +310,7 @@ export function mount(root, server, options = {}) {
   function facts(progress) {
     const fresh = progress.own === 0;
     part.facts.textContent = fresh ? [HINT, toGo(progress)].filter(Boolean).join(" · ") : words(progress);
-    part.finish.disabled = progress.own === 0;
+    part.finish.disabled = progress.own === 0 && !ending; // which starts from nothing, too
     part.facts.dataset.answered = progress.answered;
     const bar = root.querySelector(".bar");
     const share = progress.share ?? (progress.finished ? 1 : null);
@@ -509,6 +531,7 @@ export function mount(root, server, options = {}) {
 
   keys.addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey || part.history.open) return;
+    if (ending?.key(event)) return event.preventDefault();
     if (event.target.closest?.("input, textarea, select, audio, video")) return;
     const key = event.key.length === 1 ? event.key.toLowerCase() : event.key;
     const free = !event.target.closest?.("button, a, summary"); // which Space presses
@@ -569,7 +592,7 @@ export function mount(root, server, options = {}) {
   };
 }
 
-function element(tag, text = "", className = "") {
+export function element(tag, text = "", className = "") {
   const made = document.createElement(tag);
   made.textContent = text;
   if (className) made.className = className;
@@ -590,6 +613,7 @@ export async function fill(place, pane, label, address) {
     await fresh.decode().catch(() => {}); // a picture that cannot be shown shows its words
     const stage = element("div", "", "stage");
     stage.append(fresh);
+    if (pane.kind === "turned") stage.append(element("div", "", "cut"));
     const frame = element("div", "", "frame");
     const [width, height] = [pane.width ?? fresh.naturalWidth, pane.height ?? fresh.naturalHeight];
     frame.style.setProperty("--ratio", width && height ? width / height : 1);
@@ -674,14 +698,31 @@ async function copy(target, { rows }) {
 const unseen = (question) => SIDES.some((side) => question[side].kind === "failed");
 const nth = (side) => (side === "left" ? "First choice" : "Second choice");
 
-// How much a turned picture must be enlarged to leave no corner of its frame empty.
-function enlarge({ width, height }, angle) {
+// How much a turned picture must be enlarged to leave no corner of its frame empty; that is also
+// by how much it exceeds the frame.
+export function enlarge({ width, height }, angle) {
   const [c, s] = [Math.abs(Math.cos(angle)), Math.abs(Math.sin(angle))];
   return Math.max(c + (s * height) / width, c + (s * width) / height);
 }
 
+// Sides of the largest upright rectangle in a turned picture, as in geoduel.pictures.
+export function rectangle({ width, height }, angle) {
+  const [c, s] = [Math.abs(Math.cos(angle)), Math.abs(Math.sin(angle))];
+  const short = Math.min(width, height);
+  if (short <= 2 * s * c * Math.max(width, height)) {
+    const [along, across] = [short / (2 * s), short / (2 * c)];
+    return width >= height ? [along, across] : [across, along];
+  }
+  return [(width * c - height * s) / (c * c - s * s), (height * c - width * s) / (c * c - s * s)];
+}
+
+// Darken what lies outside of a rectangle in the middle, by its shares of the frame.
+export function cut(place, wide, tall) {
+  place.querySelector(".cut").style.transform = `scale(${wide}, ${tall})`; // moves no layout
+}
+
 // Angles are counter-clockwise, those of style sheets clockwise.
-function turn(place, angle, scale) {
+export function turn(place, angle, scale) {
   const image = place.querySelector("img");
   if (image) image.style.transform = `rotate(${-angle}rad) scale(${scale})`;
 }
