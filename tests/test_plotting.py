@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 
@@ -12,13 +14,20 @@ from geoduel.plotting import COLOURS, INK, as_svg, band, panels, save, superscri
 def drawing():
     with panels(1, 2) as (figure, axes):
         x = np.linspace(0, 1, 5)
-        band(axes[0, 0], x, np.array([x, x + 1]), colour=COLOURS[0], label="one")
+        band(axes[0, 0], x, x, x, x + 1, colour=COLOURS[0], label="one")
         axes[0, 1].set_title("<two>")
     return figure
 
 
 def test_the_same_figure_gives_the_same_svg():
     assert as_svg(drawing(), "x") == as_svg(drawing(), "x")
+
+
+def test_svg_paths_have_two_decimals_and_pass_through_the_same_places():
+    svg = as_svg(drawing(), "x")
+    numbers = re.findall(r"\d+\.\d+", " ".join(re.findall(r' d="([^"]*)"', svg)))
+    assert len(numbers) > 50
+    assert all(len(n.split(".")[1]) <= 2 for n in numbers)
 
 
 def test_svg_takes_the_colours_of_the_page_and_its_width():
@@ -45,14 +54,27 @@ def test_powers_of_ten_alone_are_labelled():
     assert {"10⁰", "10¹", "10²"} <= words
 
 
-def test_a_band_is_the_median_between_the_quartiles():
-    values = np.arange(5.0)[:, None] * [1.0, 2.0]  # five runs, two places
+def test_a_band_is_a_line_between_its_ends():
+    low, middle, high = np.array([[1.0, 2.0], [2.0, 4.0], [3.0, 6.0]])
     with panels(1, 1) as (figure, axes):
-        band(axes[0, 0], np.array([0.0, 1.0]), values, colour=COLOURS[0], label="x")
+        x = np.array([0.0, 1.0])
+        band(axes[0, 0], x, low, middle, high, colour=COLOURS[0], label="x")
     (line,), (area,) = figure.axes[0].lines, figure.axes[0].collections
     assert line.get_ydata().tolist() == [2.0, 4.0]
     heights = area.get_paths()[0].vertices[:, 1]
     assert (heights.min(), heights.max()) == (1.0, 6.0)
+
+
+def test_long_bands_make_short_files():
+    x = np.linspace(0, 1, 2_000)
+    with panels(1, 1) as (figure, axes):
+        band(axes[0, 0], x, x, x, x + 1, colour=COLOURS[0], label="x")
+    (area,) = figure.axes[0].collections
+    corners = area.get_paths()[0].vertices
+    assert len(corners) < 300
+    assert corners[:, 0].min() == 0  # from end to end
+    assert corners[:, 0].max() == 1
+    assert len(as_svg(figure, "x")) < 30_000  # all corners would take 60,000 more
 
 
 def test_the_style_leaves_no_trace():

@@ -13,7 +13,7 @@ from geoduel.reproduce.convergence import Curve
 def curve() -> Callable[..., Curve]:
     """A curve from the gaps of each seed."""
 
-    def curve(label, gaps, duels, start=1.0, size=100):
+    def curve(label, gaps, duels, start=1.0, size=100, control=""):
         records = [
             {
                 "sees": "duels",
@@ -22,10 +22,11 @@ def curve() -> Callable[..., Curve]:
                 "duels": duels,
                 "seconds": [0.1 * i for i in range(len(g))],
                 "gap": g,
+                "last_gap": g[-1],
                 "ties": 0,
             }
             for g in gaps
         ]
-        return Curve("rayleigh", size, label, {}, records)
+        return Curve("rayleigh", size, label, {}, records, control)
 
     return curve

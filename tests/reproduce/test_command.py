@@ -6,6 +6,8 @@ import pytest
 
 from geoduel.cli import main
 from geoduel.reproduce import EXPERIMENTS
+from geoduel.reproduce.claims import Claim, at_most
+from geoduel.reproduce.estimates import exact
 from geoduel.reproduce.experiment import Experiment, Task
 from geoduel.reproduce.report import Section, Table
 
@@ -30,7 +32,15 @@ class Squares(Experiment):
     def section(self, plan, outcomes):
         rows = [[str(o.task.settings["i"]), str(o.record["square"])] for o in outcomes]
         table = Table(["i", "square"], rows, "Squares.", name="squares")
-        return Section(self.name, self.title, [table], rows=[o.record for o in outcomes])
+        claim = Claim(
+            ("table 1",),
+            "squares are small",
+            "the largest",
+            at_most(100),
+            {"": exact(max(o.record["square"] for o in outcomes))},
+        )
+        rows = [o.record for o in outcomes]
+        return Section(self.name, self.title, [table], claims=[claim], rows=rows)
 
 
 @pytest.fixture
@@ -51,17 +61,22 @@ def summary(out):
 def test_a_report_is_made_and_found_again(squares, tmp_path, capsys):
     out = tmp_path / "results"
     assert run(out) == 0
-    assert str(out / "report.html") in capsys.readouterr().out
+    printed = capsys.readouterr().out
+    assert str(out / "report.html") in printed
     assert '<h2 id="squares">' in (out / "report.html").read_text(encoding="utf-8")
     first = summary(out)
     assert first["versions"]["geoduel"]
+    assert first["command"] == "geoduel reproduce squares --seeds 5 --sizes first"
+    assert sum(first["verdicts"].values()) == len(first["claims"]) == 1
+    assert first["claims"][0]["verdict"] == "holds"
+    assert "claims of the paper: 1 holds, 0 holds in part" in printed
     assert first["settings"]["square 2"] == {"i": 2}
-    assert (first["seeds"], first["cached runs"], first["planned runs"]) == ([0, 1, 2], 0, 3)
-    assert first["results"]["squares"] == [{"square": i * i} for i in range(3)]
+    assert (first["seeds"], first["cached runs"], first["planned runs"]) == ([0, 1, 2, 3, 4], 0, 5)
+    assert first["results"]["squares"] == [{"square": i * i} for i in range(5)]
 
-    assert run(out, "--seeds", "4") == 0
-    assert "3 of 4 runs were found" in capsys.readouterr().out
-    assert summary(out)["results"]["squares"] == [{"square": i * i} for i in range(4)]
+    assert run(out, "--seeds", "6") == 0
+    assert "5 of 6 runs were found" in capsys.readouterr().out
+    assert summary(out)["results"]["squares"] == [{"square": i * i} for i in range(6)]
     assert run(out, "--fresh") == 0
     assert summary(out)["cached runs"] == 0
 
@@ -69,15 +84,16 @@ def test_a_report_is_made_and_found_again(squares, tmp_path, capsys):
 def test_ctrl_c_reports_what_had_finished(squares, tmp_path, capsys):
     squares.stop_at = 2
     assert run(tmp_path) == 130
-    assert "interrupted after 2 of 3 runs" in capsys.readouterr().err
-    assert "Interrupted: 2 of 3" in (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert "interrupted after 2 of 5 runs" in capsys.readouterr().err
+    assert "Interrupted: 2 of 5" in (tmp_path / "report.html").read_text(encoding="utf-8")
     squares.stop_at = None
     assert run(tmp_path) == 0
     assert summary(tmp_path)["cached runs"] == 2
 
 
-def test_a_quick_run_says_so(squares, tmp_path):
+def test_a_quick_run_says_so_and_judges_nothing(squares, tmp_path):
     assert run(tmp_path, "--quick") == 0
+    assert summary(tmp_path)["claims"] == []
     assert "A quick run" in (tmp_path / "report.html").read_text(encoding="utf-8")
 
 

@@ -16,8 +16,9 @@ PUBLISHED = {
     ("rayleigh", "ZO-RGD"): {"iterations": 50_000, "smoothing": 1e-6},
     ("karcher", "RDNGD constant"): {"iterations": 5_000, "radius": 1e-8},
     ("karcher", "RDNGD cosine"): {"iterations": 5_000, "radius": 1e-8},
-    ("karcher-toolbox", "ZO-RGD"): {"iterations": 5_000, "smoothing": 1e-6},
+    ("karcher-uniform", "ZO-RGD"): {"iterations": 5_000, "smoothing": 1e-6},
     ("constrained", "RDFW"): {"iterations": 5_000, "radius": 1e-8},
+    ("constrained-log-uniform", "RDFW"): {"iterations": 5_000, "radius": 1e-8},
 }
 
 

@@ -1,23 +1,17 @@
 """The report stands alone: nothing is loaded from elsewhere, and what it says is escaped."""
 
 import csv
-import math
+import json
 import re
+from html import unescape
 from html.parser import HTMLParser
+from pathlib import Path
 
 import pytest
 
-from geoduel.reproduce.report import (
-    Claim,
-    Figure,
-    Gallery,
-    Pace,
-    Section,
-    Table,
-    number,
-    quantity,
-    write_report,
-)
+from geoduel.reproduce.claims import Claim, at_most
+from geoduel.reproduce.estimates import median
+from geoduel.reproduce.report import Figure, Gallery, Pace, Section, Table, quantity, write_report
 
 pytest.importorskip("matplotlib")
 from geoduel.plotting import COLOURS, INK, band, panels
@@ -30,7 +24,7 @@ def drawing():
 
     with panels(1, 2) as (figure, axes):
         x = np.linspace(0, 1, 5)
-        band(axes[0, 0], x, np.array([x, x + 1]), colour=COLOURS[0], label="one")
+        band(axes[0, 0], x, x, x, x + 1, colour=COLOURS[0], label="one")
         axes[0, 1].set_title("<two>")
     return figure
 
@@ -47,8 +41,20 @@ def page(tmp_path_factory):
             Table(["x", "picture"], [["1.5", JPEG], ["−2·10⁻³", JPEG]], "Numbers.", name="one"),
             Gallery([[(JPEG, "before"), (JPEG, "after")]], "Both."),
         ],
-        claims=[Claim("5.1", "fast", "10", "20", 2.0, "because")],
-        paces=[Pace("one", "RDNGD", 1e-6, 1000.0, 100.0, 10.0, 1, 3)],
+        claims=[
+            Claim(("5.1.1",), "fast", "ratio", at_most(10), {"d = 2": median([1.0, 2, 3, 4, 5])}),
+            Claim(
+                ("5.1.2", "figure 2"),
+                "exact",
+                "gap",
+                at_most(1),
+                {"n = 5": median([2.0, 3, 4, 5, 6])},
+                {"coin": median([9.0])},
+                remark="by far",
+            ),
+            Claim(("5.2.1",), "secret", "gap", at_most(1), {}, missing="it needs torch"),
+        ],
+        paces=[Pace("one", "RDNGD", 1e-6, 1000.0, 100.0, median([10.0]), 1, 3)],
     )
     path = write_report([section], out, title="A & B", notes=["note"], about={"numpy": "2"})
     return path, path.read_text(encoding="utf-8")
@@ -77,8 +83,25 @@ def test_nothing_is_loaded_from_elsewhere(page):
     reader.feed(text)
     assert not reader.open
     for address in reader.addresses:
-        assert address.startswith(("#", "data:image/", "figures/")), address
+        assert address.startswith(("#", "data:image/")), address
     assert not re.search(r"url\((?!#)|@import|<script|<link", text)
+
+
+STORED = Path(__file__).resolve().parents[2] / "docs" / "reports" / "paper.html"
+
+
+@pytest.mark.skipif(not STORED.is_file(), reason="no report is stored")
+def test_the_stored_report_is_full_and_small():
+    """One file below 5 MB, of a full run with five seeds, that needs nothing beside it."""
+    text = STORED.read_text(encoding="utf-8")
+    assert STORED.stat().st_size < 5_000_000
+    reader = Reader()
+    reader.feed(text)
+    assert all(a.startswith(("#", "data:image/")) for a in reader.addresses)
+    about = json.loads(unescape(re.findall(r"<pre>(.*?)</pre>", text, re.DOTALL)[-1]))
+    assert about["command"].startswith("geoduel reproduce all ")
+    assert not about["quick"]
+    assert len(about["seeds"]) >= 5
 
 
 def test_text_is_escaped(page):
@@ -107,30 +130,52 @@ def test_files_lie_beside_the_page(page):
         assert list(csv.reader(file)) == [["x"], ["1.5"], ["−2·10⁻³"]]
 
 
-def test_the_report_ends_with_claims_and_the_default_method(page):
+def test_the_report_begins_with_verdicts_and_ends_with_the_numbers(page):
     _, text = page
     heads = re.findall(r'<h2 id="(\w+)">', text)
-    assert heads == ["one", "claims", "default", "about"]
+    assert heads == ["verdicts", "one", "claims", "default", "about"]
     assert "2 of 3" in text  # one seed of the default method missed
 
 
-@pytest.mark.parametrize(
-    ("x", "text"),
-    [
-        (0.0, "0"),
-        (1.234, "1.2"),
-        (12.34, "12"),
-        (0.0123, "0.012"),
-        (0.00999, "1.0·10⁻²"),
-        (-4.2e-8, "−4.2·10⁻⁸"),
-        (12345.6, "12,346"),
-        (1e5, "1.0·10⁵"),
-        (math.inf, "∞"),
-        (math.nan, "–"),
-    ],
-)
-def test_numbers(x, text):
-    assert number(x) == text
+def test_the_first_page_counts_the_claims_and_names_those_that_fail(page):
+    path, text = page
+    assert "3 statements that a run can decide" in text
+    assert "1 hold, 0 hold in part, 1 do not hold, 1 were not tested" in text
+    with (path.parent / "tables" / "claims-that-fail.csv").open(encoding="utf-8") as file:
+        rows = list(csv.reader(file))
+    assert rows[1:] == [
+        ["does not hold", "5.1.2, figure 2", "exact", "gap: at most 1", "n = 5: 4.0"],
+        ["not tested", "5.2.1", "secret", "gap: at most 1", "it needs torch"],
+    ]
+
+
+def test_every_claim_shows_rule_interval_controls_and_remark(page):
+    path, _ = page
+    with (path.parent / "tables" / "claims.csv").open(encoding="utf-8") as file:
+        rows = {row["the paper says"]: row for row in csv.DictReader(file)}
+    assert rows["fast"]["measured"] == "d = 2: 3.0 (1.0 to 5.0; 5 seeds)"
+    assert rows["fast"]["verdict"] == "holds"
+    assert rows["exact"]["controls"].startswith("coin: 9.0")
+    assert rows["exact"]["remark"] == "by far"
+
+
+def test_laws_stand_side_by_side(tmp_path):
+    def tried(says, law, value, again=False):
+        numbers = {"n = 5": median([value] * 5)}
+        options = {"under": law, "again": again}
+        return Claim(("5.1.2",), says, "gap", at_most(1), numbers, **options)
+
+    claims = [
+        *(tried("near", "toolbox", 0.5), tried("near", "uniform", 2.0, again=True)),
+        *(tried("exact", "toolbox", 3.0), tried("exact", "uniform", 0.1, again=True)),
+    ]
+    section = Section("s", "S", [], claims=claims)
+    path = write_report([section], tmp_path, title="t", notes=[], about={})
+    text = path.read_text(encoding="utf-8")
+    assert "2 statements that a run can decide" in text
+    assert "No setting bears out both “near” and “exact”" in text
+    with (tmp_path / "tables" / "claims-by-law.csv").open(encoding="utf-8") as file:
+        assert next(csv.reader(file)) == ["the paper says", "toolbox", "uniform"]
 
 
 @pytest.mark.parametrize(

@@ -84,8 +84,8 @@ def attack(
         * comparisons: "auto" (RDNGD with a step that averages, see
           `geoduel.attack.methods.Averaging`, and "natural" directions), "rdngd" (batches
           of ten, cosine steps), "evolution" ((1+1) evolution strategy);
-        * comparisons, as the authors ask: "rdngd-released" and "rdngd-paper" (the settings of their
-          code and of their text);
+        * comparisons, as the authors ask: "rdngd-released" and "rdngd-paper" (the constants of
+          their code and of their text; `geoduel.attack.published` has what else they do);
         * scores: "zo-rgd";
         * gradients: "rgd", "pgd".
 

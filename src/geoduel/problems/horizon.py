@@ -37,7 +37,7 @@ class Leveling(Problem):
 
     References
     ----------
-    Ren, Roy and Ma, Riemannian Dueling Optimization, section 5.5.
+    Ren, Roy and Ma, Riemannian Dueling Optimization, section 5.2.2.
 
     Examples
     --------

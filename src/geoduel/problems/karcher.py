@@ -54,8 +54,8 @@ class Karcher(Problem):
     References
     ----------
     Bhatia, Positive Definite Matrices (2007), chapter 6; Ren, Roy and Ma, Riemannian Dueling
-    Optimization, sections 5.2 and 5.3. Graded matrices: Barlow and Demmel, SIAM J. Numer. Anal. 27
-    (1990).
+    Optimization, sections 5.1.2 and 5.1.3. Graded matrices: Barlow and Demmel, SIAM J. Numer. Anal.
+    27 (1990).
 
     Examples
     --------
@@ -220,11 +220,11 @@ def random_spd(
     condition : float, > 1
         Quotient of the largest and the smallest eigenvalue.
     eigenvalues : {"uniform", "log-uniform", "toolbox"}
-        "uniform": Haar eigenvectors; eigenvalues 1, 1/condition, and the others uniform between:
-        what the paper's description and its figures agree with. "log-uniform": the same with
-        logarithms uniform, far harder. "toolbox": WᵀW, shifted and scaled to the spectrum [0, 1],
-        plus 1/(condition - 1), as ``random.m`` of the Matrix Means Toolbox is said to do. W is the
-        difference of two matrices of uniform entries.
+        "uniform": Haar eigenvectors; eigenvalues 1, 1/condition, and the others uniform between.
+        "log-uniform": the same with logarithms uniform, far harder. "toolbox": WᵀW, shifted and
+        scaled to the spectrum [0, 1], plus 1/(condition - 1), as ``random.m`` of the Matrix Means
+        Toolbox, which the paper names, is said to do. W is the difference of two matrices of
+        uniform entries.
     rng : int or numpy.random.Generator, optional
         Source of randomness.
 

@@ -38,7 +38,7 @@ class Rayleigh(Problem):
 
     References
     ----------
-    Ren, Roy and Ma, Riemannian Dueling Optimization, section 5.1; Kim and Yang, ICML 2022, for L.
+    Ren, Roy and Ma, Riemannian Dueling Optimization, section 5.1.1; Kim and Yang, ICML 2022, for L.
 
     Examples
     --------

@@ -7,6 +7,7 @@ import json
 import sys
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from ..errors import ArgumentError
 from ..plotting import require
 from . import EXPERIMENTS
 from .cache import Cache
+from .claims import count
 from .convergence import Convergence, summary
 from .experiment import Experiment, Outcome, Plan, run_all, versions
 from .report import Section, report_template, write_report
@@ -96,7 +98,11 @@ def reproduce(
         if cached:
             print(f"{cached} of {len(jobs)} runs were found in {out / 'cache'}")
         seconds = time.perf_counter() - began
-        for path in write(experiments, plan, outcomes, out, seconds=seconds, planned=len(jobs)):
+        about = _about(experiments, plan, outcomes, seconds, len(jobs))
+        sections = _sections(experiments, plan, outcomes)
+        if claims := [claim for section in sections for claim in section.claims]:
+            print("claims of the paper: " + ", ".join(f"{n} {v}" for v, n in count(claims).items()))
+        for path in write(sections, plan, outcomes, out, about):
             print(path)
     if interrupted:
         print(
@@ -108,25 +114,37 @@ def reproduce(
     return 0
 
 
-def write(
-    experiments: Sequence[Experiment],
-    plan: Plan,
-    outcomes: Sequence[Outcome],
-    out: Path,
-    *,
-    seconds: float,
-    planned: int,
-) -> list[Path]:
-    """Write the report, the records (CSV) and the summary (JSON); return the files."""
-    about = _about(plan, outcomes, seconds, planned)
+def _sections(
+    experiments: Sequence[Experiment], plan: Plan, outcomes: Sequence[Outcome]
+) -> list[Section]:
+    """What each experiment contributes to the report."""
     sections: list[Section] = []
     for experiment in experiments:
         own = [o for o in outcomes if o.experiment == experiment.name]
         if own or not experiment.tasks(plan):  # what cannot run says why
-            sections.append(experiment.section(plan, own))
+            section = experiment.section(plan, own)
+            # A quick run judges no claim about full ones.
+            sections.append(replace(section, claims=(), paces=()) if plan.quick else section)
+    return sections
+
+
+def write(
+    sections: Sequence[Section],
+    plan: Plan,
+    outcomes: Sequence[Outcome],
+    out: Path,
+    about: dict[str, Any],
+) -> list[Path]:
+    """Write the report, the records (CSV) and the summary (JSON); return the files."""
+    claims = [claim for section in sections for claim in section.claims]
     records, table = out / "records.csv", out / "summary.json"
     _write_records(outcomes, records)
-    document = {**about, "results": {s.name: list(s.rows) for s in sections}}
+    document = {
+        **about,
+        "verdicts": count(claims),
+        "claims": [claim.as_json() for claim in claims],
+        "results": {s.name: list(s.rows) for s in sections},
+    }
     table.write_text(
         json.dumps(document, indent=2, ensure_ascii=False, default=_plain) + "\n", encoding="utf-8"
     )
@@ -146,22 +164,29 @@ def _notes(plan: Plan, outcomes: Sequence[Outcome], about: dict[str, Any]) -> li
         "The experiments of Riemannian Dueling Optimization (Ren, Roy and Ma) with the settings "
         "that the paper prints, beside what its theorems state and its numerical section claims. "
         f"Made by geoduel {about['versions']['geoduel']} on {about['made']}: {len(outcomes)} runs, "
-        f"{about['cpu_seconds'] / 60:.1f} minutes of CPU time."
+        f"{about['cpu_seconds'] / 60:.1f} minutes of CPU time. The command: `{about['command']}`."
     ]
     if plan.quick:
         notes.append(
             "A quick run: a tenth of the iterations. Its numbers show that everything works, and "
-            "cannot be put beside the paper's; claims about the full runs are left out."
+            "cannot be put beside the paper's; so it judges no claim."
         )
     if len(outcomes) < about["planned runs"]:
         notes.append(f"Interrupted: {len(outcomes)} of {about['planned runs']} runs are shown.")
     return notes
 
 
-def _about(plan: Plan, outcomes: Sequence[Outcome], seconds: float, planned: int) -> dict[str, Any]:
-    """Versions, settings and times of the whole."""
+def _about(
+    experiments: Sequence[Experiment],
+    plan: Plan,
+    outcomes: Sequence[Outcome],
+    seconds: float,
+    planned: int,
+) -> dict[str, Any]:
+    """Command, versions, settings and times of the whole."""
     return {
         "made": time.strftime("%Y-%m-%d %H:%M"),
+        "command": _command(experiments, plan),
         "versions": versions(),
         "quick": plan.quick,
         "seeds": list(range(plan.seeds)),
@@ -172,6 +197,17 @@ def _about(plan: Plan, outcomes: Sequence[Outcome], seconds: float, planned: int
         "cached runs": sum(bool(o.about.get("cached")) for o in outcomes),
         "settings": _settings(outcomes),
     }
+
+
+def _command(experiments: Sequence[Experiment], plan: Plan) -> str:
+    """The command that makes this report; folders by their last name."""
+    names = [e.name for e in experiments]
+    words = ["all"] if set(names) == set(EXPERIMENTS) else names
+    words += ["--quick"] if plan.quick else []
+    words += ["--seeds", str(plan.seeds), "--sizes", "all" if plan.all_sizes else "first"]
+    for option, folder in (("--photos", plan.photos), ("--attack-data", plan.attack_data)):
+        words += [] if folder is None else [option, folder.name]
+    return " ".join(["geoduel reproduce", *words])
 
 
 def _settings(outcomes: Sequence[Outcome]) -> dict[str, Any]:
@@ -188,7 +224,7 @@ def _rows(experiments: Sequence[Experiment], outcomes: Sequence[Outcome]) -> lis
     for experiment in experiments:
         own = [o for o in outcomes if o.experiment == experiment.name]
         if own and isinstance(experiment, Convergence):
-            rows += summary(experiment.curves(own))
+            rows += summary([c for c in experiment.curves(own) if not c.control])
     return rows
 
 

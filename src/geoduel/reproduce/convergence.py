@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import cycle
 from typing import TYPE_CHECKING, Any, Literal
@@ -13,11 +13,15 @@ import numpy as np
 
 from ..domains.base import Domain
 from ..errors import TiesWarning
-from ..optimize import minimize
+from ..methods.named import MethodName
+from ..optimize import Progress, minimize
 from ..plotting import COLOURS, band, panels
 from ..result import Result
+from .claims import Claim, above, at_most
+from .controls import CONTROLS, control
+from .estimates import Estimate, median, median_band, number
 from .experiment import Experiment, Outcome, Plan, Task, evenly
-from .report import Claim, Figure, Pace, Section, Table, number, quantity
+from .report import Figure, Pace, Section, Table, quantity
 
 if TYPE_CHECKING:
     import matplotlib.figure
@@ -27,14 +31,21 @@ __all__ = [
     "Convergence",
     "Curve",
     "Line",
+    "accuracy",
+    "controlled",
     "convergence_figure",
     "duelled",
     "paces",
+    "ratio",
+    "slower",
     "summary",
     "valued",
 ]
 
+Callback = Callable[[Progress], None]
 KEPT_RECORDS = 400  # of a run, in the cache
+KEPT_ITERATES = 200
+CONTROL_SEEDS = 2  # that a control gets nowhere is no close call
 DEFAULT = "default method"
 PACED = "RDNGD cosine"
 # Hues by method, numbers in `plotting.COLOURS`: one method looks the same in every figure.
@@ -51,6 +62,7 @@ HUES = {
     "Frank-Wolfe, exact gradients": 6,
 }
 CHECKPOINTS = (10, 50, 80, 100)
+REACHED = 1e-2  # share of the start's gap; a run of the paper that ends above it reached nothing
 
 
 @dataclass(frozen=True)
@@ -62,40 +74,48 @@ class Line:
     label : str
         As in the legend.
     run : callable
-        ``run(problem, rng)`` makes the run and returns its result, with the gap f - f* recorded.
+        ``run(problem, rng, watch)`` makes the run and returns its result, with the gap f - f* of
+        the best point recorded. It calls ``watch(progress)`` after each iteration, if it can.
     settings : dict
         What the run depends on, as JSON values.
     sees : {"duels", "values", "gradients"}
         What the method is told. Unless "duels", ``duels`` count evaluations.
+    control : str
+        The oracle that took the true one's place, if any (`geoduel.reproduce.controls`). Controls
+        stand in a table of their own.
     """
 
     label: str
-    run: Callable[[Any, np.random.Generator], Result]
+    run: Callable[[Any, np.random.Generator, Callback | None], Result]
     settings: dict[str, Any] = field(default_factory=dict)
     sees: str = "duels"
+    control: str = ""
 
 
 def duelled(
     label: str,
-    method: str,
+    method: MethodName,
     iterations: int | None = None,
     domain: Callable[[Any], Domain] | None = None,
     ties: Literal["paper", "skip"] = "paper",
+    lie: str = "",
     **settings: Any,
 ) -> Line:
-    """Return a line that runs a method of the package through duels alone."""
+    """Return a line that runs a method of the package through duels alone, true or of a control."""
 
-    def run(problem: Any, rng: np.random.Generator) -> Result:
+    def run(problem: Any, rng: np.random.Generator, watch: Callback | None = None) -> Result:
+        oracle = control(problem.oracle(), lie, rng.spawn(1)[0]) if lie else problem.oracle()
         with warnings.catch_warnings():  # the paper's radius gives ties near the optimum
             warnings.simplefilter("ignore", TiesWarning)
             return minimize(
-                problem.oracle(),
+                oracle,
                 problem.manifold,
                 problem.x0,
                 method=method,
                 iterations=iterations,
                 rng=rng,
                 monitor=problem.gap,
+                callback=watch,
                 ties=ties,
                 domain=None if domain is None else domain(problem),
                 **settings,
@@ -104,7 +124,24 @@ def duelled(
     recorded = {"method": method, "iterations": iterations, "ties": ties, **settings}
     if domain is not None:
         recorded["domain"] = domain
-    return Line(label, run, {k: _plain(v) for k, v in recorded.items() if v is not None})
+    if lie:
+        label, recorded["oracle"] = f"{label}, {lie}", lie
+    plain = {k: _plain(v) for k, v in recorded.items() if v is not None}
+    return Line(label, run, plain, control=lie)
+
+
+def controlled(
+    label: str,
+    method: MethodName,
+    iterations: int,
+    domain: Callable[[Any], Domain] | None = None,
+    *,
+    lies: bool = True,
+    **settings: Any,
+) -> list[Line]:
+    """Return the line of a method and, after it, the same with each control if ``lies``."""
+    oracles = ("", *CONTROLS) if lies else ("",)
+    return [duelled(label, method, iterations, domain, lie=lie, **settings) for lie in oracles]
 
 
 def valued(
@@ -114,7 +151,25 @@ def valued(
     **settings: Any,
 ) -> Line:
     """Return a line that runs a yardstick, which sees more than duels."""
-    return Line(label, run, {k: _plain(v) for k, v in settings.items()}, sees)
+
+    def unwatched(problem: Any, rng: np.random.Generator, watch: Callback | None = None) -> Result:
+        return run(problem, rng)
+
+    return Line(label, unwatched, {k: _plain(v) for k, v in settings.items()}, sees)
+
+
+class Iterates:
+    """The gap of the iterates x_k, which the paper draws, at evenly spread iterations."""
+
+    def __init__(self, problem: Any, iterations: int) -> None:
+        self.problem, self.every = problem, max(1, iterations // KEPT_ITERATES)
+        self.iteration: list[int] = []
+        self.gap: list[float] = []
+
+    def __call__(self, progress: Progress) -> None:
+        if progress.iteration % self.every == 0:
+            self.iteration.append(progress.iteration)
+            self.gap.append(float(self.problem.gap(progress.point)))
 
 
 def _plain(value: Any) -> Any:
@@ -176,6 +231,7 @@ class Convergence(Experiment):
             for seed in range(plan.seeds)
             for size in (self.sizes if plan.all_sizes else self.sizes[:1])[::-1]
             for line in self.lines(size, plan.quick)
+            if not line.control or seed < CONTROL_SEEDS
         ]
 
     def run(self, settings: dict[str, Any]) -> dict[str, Any]:
@@ -185,8 +241,10 @@ class Convergence(Experiment):
         index = [line.label for line in lines].index(settings["label"])
         problem = self.problem(size, seed)
         start = float(problem.gap(problem.x0))  # solves for the optimum before the clocks run
+        planned = settings.get("iterations")
+        iterates = None if planned is None else Iterates(problem, planned)
         wall, cpu = time.perf_counter(), time.process_time()
-        result = lines[index].run(problem, np.random.default_rng([seed, size, index]))
+        result = lines[index].run(problem, np.random.default_rng([seed, size, index]), iterates)
         # The history has the time on the clock; this much of it the processor worked here.
         share = (time.process_time() - cpu) / (time.perf_counter() - wall)
         h = result.history
@@ -200,6 +258,7 @@ class Convergence(Experiment):
             "seconds": [round(share * h.seconds[i], 6) for i in keep],
             "gap": [float(h.monitor[i]) for i in keep],
             "last_gap": float(problem.gap(result.x_last)),
+            "iterates": {"iteration": iterates.iteration, "gap": iterates.gap} if iterates else {},
             "ties": result.ties,
             "stop": result.stop_reason,
         }
@@ -216,22 +275,23 @@ class Convergence(Experiment):
                 group.sort(key=lambda o: o.task.settings["seed"])
                 if group:
                     settings, records = group[0].task.settings, [o.record for o in group]
-                    found.append(Curve(self.name, size, line.label, settings, records))
+                    found.append(
+                        Curve(self.name, size, line.label, settings, records, line.control)
+                    )
         return found
 
     def section(self, plan: Plan, outcomes: Sequence[Outcome]) -> Section:
         found = self.curves(outcomes)
+        true = [c for c in found if not c.control]
         rows = summary(found)
-        tables = [self._results(rows), self._settings(found)]
+        tables = [self._results(true), self._controls(found), self._settings(found)]
         whole = len(found) == sum(len(self.lines(c, False)) for c in {c.size for c in found})
-        comparable = whole and not plan.quick
-        claims = self.claims(found) if comparable and self.claims is not None else []
         return Section(
             self.name,
             self.title,
-            [self.intro, *self._figures(found), *tables],
-            claims=claims,
-            paces=paces(self, found),
+            [self.intro, *self._figures(true), *tables],
+            claims=self.claims(found) if whole and self.claims is not None else [],
+            paces=paces(self, true),
             rows=rows,
         )
 
@@ -241,28 +301,56 @@ class Convergence(Experiment):
         seeds = max(len(c.records) for c in found)
         caption = (
             "Gap f − f* of the point that the method would return, against iterations, duels and "
-            f"CPU time: median and quartiles over {seeds} {'seeds' if seeds > 1 else 'seed'}. "
+            f"CPU time: median and its 90 % interval over {seeds} "
+            f"{'seeds' if seeds > 1 else 'seed'}. "
             "Dashed lines see values or gradients, and their evaluations are counted in place of "
-            "duels. A dot ends a line that is shorter than the others."
+            "duels. Dotted, on the left: the iterates x_k, which may be worse than the best point. "
+            "A dot ends a line that is shorter than the others."
         )
         return [Figure(self.name, convergence_figure(found, titles, HUES), caption)]
 
-    def _results(self, rows: Sequence[dict[str, Any]]) -> Table:
+    def _results(self, found: Sequence[Curve]) -> Table:
+        body = []
+        for c in found:
+            unit = "" if c.sees == "duels" else f" {c.sees}"
+            end = c.final()
+            body.append(
+                [
+                    f"{self.size_name} = {c.size}",
+                    c.label,
+                    f"{c.median('duels'):,.0f}{unit}",
+                    number(c.start().value),
+                    *(number(c.at(p).value) for p in CHECKPOINTS),
+                    f"{number(end.low)} … {number(end.high)}",
+                    number(c.last().value),
+                    f"{c.median('seconds'):.1f}",
+                    f"{c.ties():.1%}" if c.sees == "duels" else "",
+                ]
+            )
+        head = ["size", "method", "duels", "start", *_at(), "90 % interval", "x_T", "CPU s", "ties"]
+        caption = (
+            "Gap of the best point so far after a share of the iterations, medians over seeds; at "
+            "the end with its 90 % interval, and beside it the gap of the last iterate x_T."
+        )
+        return Table(head, body, caption, name=self.name)
+
+    def _controls(self, found: Sequence[Curve]) -> Table:
+        names = dict.fromkeys(c.label.removesuffix(f", {c.control}") for c in found if c.control)
+        ends = {(c.size, c.label): number(c.final().value) for c in found}
         body = [
             [
-                f"{self.size_name} = {r['size']}",
-                r["method"],
-                f"{r['duels']:,}" + ("" if r["sees"] == "duels" else f" {r['sees']}"),
-                *(number(r[k]) for k in ("start gap", *_at())),
-                f"{r['seconds']:.1f}",
-                f"{r['ties']:.1%}" if r["sees"] == "duels" else "",
+                f"{self.size_name} = {size}",
+                name,
+                *(ends.get((size, _lied(name, lie)), "") for lie in ("", *CONTROLS)),
             ]
-            for r in rows
+            for size in dict.fromkeys(c.size for c in found)
+            for name in names
         ]
-        head = ["size", "method", "duels", "start", *_at(), "CPU s", "ties"]
-        return Table(
-            head, body, "Gap after a share of the iterations, medians over seeds.", name=self.name
+        caption = (
+            "Controls: the final gap with the true oracle, and with one that lies, one that never "
+            "decides and one that tosses a coin. Medians over seeds."
         )
+        return Table(["size", "method", "true", *CONTROLS], body, caption, folded=True)
 
     def _settings(self, found: Sequence[Curve]) -> Table:
         body = []
@@ -282,6 +370,7 @@ class Curve:
     label: str
     settings: dict[str, Any]
     records: list[dict[str, Any]]
+    control: str = ""
 
     @property
     def sees(self) -> str:
@@ -294,18 +383,38 @@ class Curve:
             [r[name] + r[name][-1:] * (length - len(r[name])) for r in self.records], dtype=float
         )
 
-    def final(self) -> float:
-        """Median over seeds of the gap at the end."""
-        return float(np.median([max(0.0, r["gap"][-1]) for r in self.records]))
+    def start(self) -> Estimate:
+        """Gap at the start."""
+        return median([r["start"] for r in self.records])
 
-    def at(self, percent: int) -> float:
-        """Median over seeds of the gap after a share of the iterations."""
+    def final(self) -> Estimate:
+        """Gap at the end."""
+        return self.at(100)
+
+    def last(self) -> Estimate:
+        """Gap of the last iterate, which may be worse than the point returned."""
+        return median([max(0.0, r["last_gap"]) for r in self.records])
+
+    def at(self, percent: int) -> Estimate:
+        """Gap after a share of the iterations."""
         gaps = []
         for r in self.records:
             until = r["iteration"][-1] * percent / 100
             last = int(np.searchsorted(r["iteration"], until, "right")) - 1
             gaps.append(max(0.0, r["gap"][last]))  # rounding may end below the optimum
-        return float(np.median(gaps))
+        return median(gaps)
+
+    def rest(self) -> Estimate:
+        """Share of the start's gap that is left at the end, seed by seed."""
+        return ratio(self.final(), self.start())
+
+    def median(self, what: str) -> float:
+        """Median over seeds of the last entry of a column."""
+        return float(np.median([r[what][-1] for r in self.records]))
+
+    def ties(self) -> float:
+        """Mean share of ties."""
+        return float(np.mean([r["ties"] / r["duels"][-1] for r in self.records]))
 
     def reach(self, seed: int, gap: float, what: str = "duels") -> float:
         """Duels, or another column, of one seed until its gap is at most ``gap``; inf if never."""
@@ -318,26 +427,124 @@ def _at() -> list[str]:
     return [f"at {percent} %" for percent in CHECKPOINTS]
 
 
+def ratio(a: Estimate, b: Estimate) -> Estimate:
+    """Median of the ratios, seed by seed; controls have the first seeds alone."""
+    return median([_over(x, y) for x, y in zip(a.values, b.values, strict=False)])
+
+
+def _over(x: float, y: float) -> float:
+    return x / y if y else (1.0 if x == 0 else float("inf"))
+
+
+def _lied(label: str, lie: str) -> str:
+    return f"{label}, {lie}" if lie else label
+
+
+By = Mapping[tuple[int, str], Curve]
+Where = tuple[str, ...]
+
+
+def accuracy(by: By, names: Mapping[int, str], where: Where, **under: Any) -> list[Claim]:
+    """What the paper says of RDNGD's accuracy, for curves by size and label.
+
+    The paper draws f(x_k), so the last iterate is judged beside the point that is returned.
+    """
+    compared, left, lied = {}, {}, ({}, {})
+    for size, name in names.items():
+        zo = by[size, "ZO-RGD"].final()
+        annealed, fixed = by[size, "RDNGD cosine"], by[size, "RDNGD constant"]
+        for suffix, gap in (("", Curve.final), (", x_T", Curve.last)):
+            compared[name + suffix] = ratio(gap(annealed), zo)
+            left[name + suffix] = ratio(gap(fixed), fixed.start())
+        for c in by.values():
+            if c.control and c.size == size:
+                annealed_lie = c.label.startswith("RDNGD cosine")
+                lie = ratio(c.final(), zo if annealed_lie else c.start())
+                lied[0 if annealed_lie else 1][f"{c.control}, {name}"] = lie
+    return [
+        Claim(
+            where,
+            SIMILAR,
+            "final gap of RDNGD-cosine over ZO-RGD's, seed by seed",
+            at_most(10),
+            compared,
+            lied[0],
+            **under,
+        ),
+        Claim(
+            where,
+            ACCEPTABLE,
+            "share of the start's gap that RDNGD-constant leaves",
+            at_most(REACHED),
+            left,
+            lied[1],
+            remark=" ".join(
+                _ending(by[size, "RDNGD constant"], name) for size, name in names.items()
+            ),
+            **under,
+        ),
+    ]
+
+
+SIMILAR = "RDNGD-cosine achieves accuracy comparable with ZO-RGD's"
+ACCEPTABLE = "RDNGD-constant is worse, but its accuracy is acceptable"
+
+
+def _ending(c: Curve, name: str) -> str:
+    """How a run ends: a gap that still falls by half in the last fifth has too few steps."""
+    before, after = c.at(80).value, c.final().value
+    if after < before / 2:
+        return f"{name}: still falling at the end, {number(before)} to {number(after)}."
+    return f"{name}: settled at the end, {number(before)} to {number(after)}."
+
+
+def slower(by: By, names: Mapping[int, str], where: Where, **under: Any) -> Claim:
+    """What the paper says of RDNGD's CPU time."""
+    cases = {}
+    for size, name in names.items():
+        seconds = {}
+        for label in ("RDNGD constant", "RDNGD cosine", "ZO-RGD"):
+            c = by[size, label]
+            seconds[label] = [c.reach(s, PACED_GAP, "seconds") for s in range(len(c.records))]
+        for label in ("RDNGD constant", "RDNGD cosine"):
+            pairs = list(zip(seconds[label], seconds["ZO-RGD"], strict=True))
+            if all(np.isfinite(b) for _, b in pairs):
+                cases[f"{name}, {label}"] = median([a / b for a, b in pairs])
+    return Claim(
+        where,
+        "In CPU time RDNGD converges more slowly than ZO-RGD",
+        f"CPU time to a gap of {PACED_GAP:g} over ZO-RGD's (∞: never got there)",
+        above(1),
+        cases,
+        missing="" if cases else f"ZO-RGD did not reach {PACED_GAP:g} on every seed",
+        **under,
+    )
+
+
+PACED_GAP = 1e-3
+
+
 def summary(found: Sequence[Curve]) -> list[dict[str, Any]]:
     """One row a line: medians over seeds of duels, gaps at checkpoints and at the end, seconds."""
     rows = []
     for c in found:
-        duels = [r["duels"][-1] for r in c.records]
+        ends = {"": c.final(), " of x_T": c.last()}
         rows.append(
             {
                 "experiment": c.experiment,
                 "size": c.size,
                 "method": c.label,
                 "sees": c.sees,
+                "control": c.control,
                 "seeds": len(c.records),
-                "iterations": int(np.median([r["iteration"][-1] for r in c.records])),
-                "duels": int(np.median(duels)),
-                "start gap": float(np.median([r["start"] for r in c.records])),
-                **{name: c.at(p) for name, p in zip(_at(), CHECKPOINTS, strict=True)},
-                "seconds": float(np.median([r["seconds"][-1] for r in c.records])),
-                "ties": float(
-                    np.mean([r["ties"] / n for r, n in zip(c.records, duels, strict=True)])
-                ),
+                "iterations": int(c.median("iteration")),
+                "duels": int(c.median("duels")),
+                "start gap": c.start().value,
+                **{name: c.at(p).value for name, p in zip(_at(), CHECKPOINTS, strict=True)},
+                **{f"final gap{k}": [e.low, e.value, e.high] for k, e in ends.items()},
+                "coverage": c.final().coverage,
+                "seconds": c.median("seconds"),
+                "ties": c.ties(),
             }
         )
     return rows
@@ -355,9 +562,9 @@ def paces(experiment: Convergence, found: Sequence[Curve]) -> list[Pace]:
         seeds = [
             s
             for s in range(min(len(paper.records), len(own.records)))
-            if paper.records[s]["gap"][-1] < paper.records[s]["start"]
+            if paper.records[s]["gap"][-1] < REACHED * paper.records[s]["start"]
         ]
-        if not seeds:  # the paper's run ended where it began, or worse
+        if not seeds:  # the paper's run got nowhere
             continue
         ends = [paper.records[s]["gap"][-1] for s in seeds]
         theirs = [paper.reach(s, end) for s, end in zip(seeds, ends, strict=True)]
@@ -370,7 +577,7 @@ def paces(experiment: Convergence, found: Sequence[Curve]) -> list[Pace]:
                 float(np.median(ends)),
                 float(np.median(theirs)),
                 float(np.median(ours)),
-                float(np.median(ratios)),
+                median(ratios),
                 int(np.sum(np.isinf(ours))),
                 len(seeds),
             )
@@ -395,7 +602,7 @@ def convergence_figure(
     Returns
     -------
     matplotlib Figure
-        With the median and the quartiles over seeds.
+        With the median and its interval over seeds.
 
     Raises
     ------
@@ -432,7 +639,18 @@ def _curve(axis: Any, c: Curve, column: str, colour: str) -> None:
     x = np.median(c.column(column), axis=0)
     keep = x > 0 if column != "iteration" else x >= 0
     style = "-" if c.sees == "duels" else "--"
-    band(axis, x[keep], gaps[:, keep], colour=colour, label=c.label, style=style)
+    band(axis, x[keep], *median_band(gaps[:, keep]), colour=colour, label=c.label, style=style)
+    if column == "iteration":
+        _iterates(axis, c, start, colour)
     planned = c.settings.get("iterations")
     if x[keep].size and (planned is None or c.records[0]["iteration"][-1] < planned):
         axis.plot(x[keep][-1], np.median(gaps[:, -1]), "o", color=colour, markersize=4)
+
+
+def _iterates(axis: Any, c: Curve, start: np.ndarray, colour: str) -> None:
+    """The median gap of the iterates x_k, where they were recorded."""
+    found = [r["iterates"] for r in c.records if r.get("iterates", {}).get("iteration")]
+    if len(found) == len(c.records):
+        gaps = np.maximum([i["gap"] for i in found], 1e-15 * start)
+        _, middle, _ = median_band(gaps)
+        axis.plot(found[0]["iteration"], middle, ":", color=colour, lw=0.9, alpha=0.8)

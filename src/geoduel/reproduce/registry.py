@@ -3,13 +3,14 @@
 from .experiment import Experiment
 from .experiments.amplification import AMPLIFICATION
 from .experiments.attack import ATTACK
-from .experiments.constrained import CONSTRAINED, CONSTRAINED_UNIFORM
+from .experiments.constrained import CONSTRAINED, CONSTRAINED_LOG_UNIFORM, CONSTRAINED_UNIFORM
 from .experiments.errata import ERRATA
 from .experiments.horizon import HORIZON
-from .experiments.karcher import KARCHER, KARCHER_TOOLBOX, KARCHER_UNIFORM
+from .experiments.karcher import KARCHER, KARCHER_LOG_UNIFORM, KARCHER_UNIFORM
 from .experiments.lemmas import LEMMAS
 from .experiments.rates import RATES
 from .experiments.rayleigh import RAYLEIGH
+from .experiments.theorems import THEOREMS
 
 __all__ = ["EXPERIMENTS"]
 
@@ -18,13 +19,15 @@ EXPERIMENTS: dict[str, Experiment] = {
     for e in (
         RAYLEIGH,
         KARCHER,
-        KARCHER_TOOLBOX,
         KARCHER_UNIFORM,
+        KARCHER_LOG_UNIFORM,
         CONSTRAINED,
         CONSTRAINED_UNIFORM,
+        CONSTRAINED_LOG_UNIFORM,
         ATTACK,
         HORIZON,
         RATES,
+        THEOREMS,
         LEMMAS,
         AMPLIFICATION,
         ERRATA,

@@ -19,7 +19,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import MissingExtraError
-from ..plotting import as_svg, save, superscript
+from ..plotting import as_svg, save
+from .claims import FAILS, PARTLY, UNTESTED, VERDICTS, Claim, by_setting, conflicts, count
+from .estimates import Estimate, number
 
 if TYPE_CHECKING:
     from jinja2 import Template
@@ -33,7 +35,6 @@ __all__ = [
     "Part",
     "Section",
     "Table",
-    "number",
     "quantity",
     "report_template",
     "write_report",
@@ -84,35 +85,11 @@ Part = str | Figure | Table | Gallery
 
 
 @dataclass(frozen=True)
-class Claim:
-    """A statement of the paper beside a measurement.
-
-    Attributes
-    ----------
-    where, says : str
-        Section, and what it says.
-    paper, measured : str
-        The two values, in words where they are no numbers.
-    ratio : float or None
-        Measured over the paper's, where that means something.
-    why : str
-        Why they differ, or what to make of it.
-    """
-
-    where: str
-    says: str
-    paper: str
-    measured: str
-    ratio: float | None
-    why: str
-
-
-@dataclass(frozen=True)
 class Pace:
     """Duels to the accuracy where the paper's run ends: the paper's method and the default one.
 
-    Medians over seeds; ``ratio`` is theirs over ours, seed by seed, and ``missed`` how many seeds
-    of the default method never got there.
+    Medians over seeds; ``ratio`` is theirs over ours, seed by seed with its interval, and
+    ``missed`` how many seeds of the default method never got there.
     """
 
     problem: str
@@ -120,7 +97,7 @@ class Pace:
     accuracy: float
     theirs: float
     ours: float
-    ratio: float
+    ratio: Estimate
     missed: int
     seeds: int
 
@@ -135,23 +112,6 @@ class Section:
     claims: Sequence[Claim] = ()
     paces: Sequence[Pace] = ()
     rows: Sequence[dict[str, Any]] = field(default_factory=list)
-
-
-def number(x: float) -> str:
-    """Write a number with two digits, as a power of ten where it is small or large.
-
-    Examples
-    --------
-    >>> number(4.2e-8), number(0.31), number(78.8), number(0.0)
-    ('4.2·10⁻⁸', '0.31', '79', '0')
-    """
-    if x == 0 or not math.isfinite(x):
-        return {0.0: "0", math.inf: "∞", -math.inf: "−∞"}.get(x, "–")
-    if 0.01 <= abs(x) < 1e5:
-        digits = max(0, 1 - math.floor(math.log10(abs(x))))
-        return f"{x:,.{digits}f}".replace("-", "−")
-    mantissa, power = f"{x:.1e}".split("e")
-    return f"{mantissa}·10{superscript(int(power))}".replace("-", "−", 1)
 
 
 def quantity(value: Any) -> str:
@@ -189,7 +149,9 @@ def write_report(
     Path
         The page.
     """
-    shown = [*sections, *_claims(sections), *_paces(sections)]
+    claims = [claim for section in sections for claim in section.claims]
+    first, table = (_verdicts(claims), _claims(claims)) if claims else ([], [])
+    shown = [*first, *sections, *table, *_paces(sections)]
     for part in (part for section in shown for part in section.parts):
         if isinstance(part, Figure):
             save(part.drawing, out / "figures" / part.name)
@@ -227,31 +189,77 @@ def report_template() -> Template:
     return environment.get_template("report.html")
 
 
-def _claims(sections: Sequence[Section]) -> list[Section]:
-    claims = [claim for section in sections for claim in section.claims]
-    if not claims:
-        return []
-    rows = [
-        [c.where, c.says, c.paper, c.measured, "" if c.ratio is None else number(c.ratio), c.why]
-        for c in claims
+def _verdicts(claims: Sequence[Claim]) -> list[Section]:
+    """The first page: how many claims have each verdict, which do not hold, and why."""
+    found = count(claims)
+    total = sum(found.values())
+    counted = ", ".join(f"{found[v]} {_PLURAL[v]}" for v in VERDICTS)
+    parts: list[Part] = [
+        f"The paper makes {total} statements that a run can decide. Of these {counted}. Each "
+        "verdict follows from a rule that was fixed beforehand and from the 90 % interval over "
+        "seeds: the statement holds where the whole interval obeys the rule, and fails where "
+        "none of it does.",
+        *conflicts(claims),
     ]
-    head = ["where", "the paper says", "its value", "measured", "ratio", "why"]
-    table = Table(
-        head,
-        rows,
-        "E-numbers are the errata listed in docs/paper.md.",
-        name="paper-and-measurement",
+    rows = [
+        [c.verdict, ", ".join(c.where), c.says, c.rule_text, c.why]
+        for verdict in (FAILS, PARTLY, UNTESTED)
+        for c in claims
+        if c.verdict == verdict and not c.again
+    ]
+    if rows:
+        head = ["verdict", "where", "the paper says", "rule", "where not, or why not"]
+        parts.append(
+            Table(head, rows, "What does not hold, or only in part.", name="claims-that-fail")
+        )
+    if tried := by_setting(claims):
+        names = list(dict.fromkeys(c.under for c in claims if c.under))
+        body = [
+            [says, *(_cell(by[name]) if name in by else "" for name in names)]
+            for says, by in tried.items()
+        ]
+        caption = (
+            "The same statements under each law of the matrices; the first is the paper's, and "
+            "the others are not counted above."
+        )
+        parts.append(Table(["the paper says", *names], body, caption, name="claims-by-law"))
+    return [Section("verdicts", "Which claims hold", parts)]
+
+
+_PLURAL = {"holds": "hold", "holds in part": "hold in part", "does not hold": "do not hold"} | {
+    "not tested": "were not tested"
+}
+
+
+def _cell(claim: Claim) -> str:
+    """Verdict and numbers of a claim in one cell."""
+    numbers = "; ".join(f"{name}: {number(e.value)}" for name, e in claim.cases.items())
+    return f"{claim.verdict} ({numbers})" if numbers else claim.verdict
+
+
+def _claims(claims: Sequence[Claim]) -> list[Section]:
+    """Every claim with its rule, numbers, controls and remark."""
+    rows = []
+    for c in claims:
+        cases = [f"{name}: {e.text}".removeprefix(": ") for name, e in c.cases.items()]
+        controls = [f"{name}: {e.text}" for name, e in c.controls.items()]
+        place = ", ".join(c.where) + (f" ({c.under})" if c.under else "")
+        measured = "; ".join(cases) or "–"
+        rows.append(
+            [place, c.says, c.rule_text, measured, "; ".join(controls), c.verdict, c.remark]
+        )
+    head = ["where", "the paper says", "rule", "measured", "controls", "verdict", "remark"]
+    caption = (
+        "Measured: the median with its 90 % interval, and how many seeds (or images, or runs) it "
+        "rests on. Controls: the same number with an oracle that lies, never decides, or tosses a "
+        "coin; the rule must refuse them. Remarks are no part of the measurement; E-numbers are "
+        "the errata in docs/paper.md."
     )
     return [
         Section(
             "claims",
-            "Paper against measurement",
-            [
-                "Every statement of the numerical section, beside what was measured with the "
-                "settings it names. The ratio is the measured value over the paper's, or of the "
-                "two values compared.",
-                table,
-            ],
+            "Every claim, its rule and its numbers",
+            [Table(head, rows, caption, name="claims")],
         )
     ]
 
@@ -267,18 +275,19 @@ def _paces(sections: Sequence[Section]) -> list[Section]:
             number(p.accuracy),
             f"{p.theirs:,.0f}",
             f"{p.ours:,.0f}" if math.isfinite(p.ours) else "–",
-            f"{p.ratio:.0f}" if p.ratio >= 10 else f"{p.ratio:.1f}",
+            number(p.ratio.value),
+            f"{number(p.ratio.low)} … {number(p.ratio.high)}",
             f"{p.seeds - p.missed} of {p.seeds}",
         ]
         for p in paces
     ]
     head = ["problem", "paper's method", "its final gap", "its duels", "default's duels", "ratio"]
     table = Table(
-        [*head, "seeds that got there"],
+        [*head, "90 % interval", "seeds that got there"],
         rows,
         "Duels until the gap is that of the paper's run at its end, on the same problems; medians "
         "over seeds. Ratio: the paper's duels over the default's, seed by seed. Where the paper's "
-        "run ended no better than it began there is nothing to reach.",
+        "run left more than a hundredth of the start's gap it reached nothing to compare with.",
         name="default-method",
     )
     intro = "The package's default method has no settings. It sees the same duels and nothing else."

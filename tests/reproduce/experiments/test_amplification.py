@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from geoduel.reproduce import EXPERIMENTS, Plan
-from geoduel.reproduce.experiments.amplification import CONTENDERS, STEP
+from geoduel.reproduce.experiments.amplification import CONTENDERS, STEP, _drawing
 
 EXPERIMENT = EXPERIMENTS["amplification"]
 
@@ -25,6 +26,22 @@ def test_larger_batches_are_less_noisy():
     few, many = noise(2.0, 3), noise(2.0, 300)
     assert many["search"] < 0.3 * few["search"]
     assert many["step"] < 0.3 * few["step"]
+
+
+def test_a_projected_step_is_off_by_at_most_its_length_times_the_noise():
+    """Projections shorten distances."""
+    found = noise(2.0, 10)
+    assert found["step"] <= STEP * found["noise"] * (1 + 1e-12)
+
+
+def test_the_picture_shows_a_wide_and_a_narrow_ball():
+    pytest.importorskip("matplotlib")
+    figure = _drawing()
+    wide, narrow = figure.axes
+    spread = [np.ptp(axis.lines[1].get_xydata(), axis=0).max() for axis in (wide, narrow)]
+    assert spread[0] > 2 * spread[1]
+    steps = [np.ptp(axis.lines[2].get_xydata(), axis=0).max() for axis in (wide, narrow)]
+    assert max(steps) <= 2 * STEP
 
 
 @pytest.mark.parametrize("method", CONTENDERS)

@@ -6,8 +6,16 @@ import numpy as np
 import pytest
 
 from geoduel import theory
-from geoduel.manifolds import SPD, Hyperbolic, Rotations
-from geoduel.reproduce.experiments.lemmas import mean_direction, triangles, wrong_signs
+from geoduel.manifolds import SPD, Hyperbolic, Rotations, Sphere
+from geoduel.reproduce import EXPERIMENTS, Plan
+from geoduel.reproduce.claims import FAILS, HOLDS, PARTLY
+from geoduel.reproduce.experiment import Outcome
+from geoduel.reproduce.experiments.lemmas import (
+    mean_direction,
+    projected_gaussians,
+    triangles,
+    wrong_signs,
+)
 
 
 @pytest.mark.parametrize("manifold", [Rotations(2), SPD(2)], ids=repr)
@@ -28,3 +36,31 @@ def test_lemma_b_2_bounds_triangles_of_the_hyperbolic_plane():
     found = triangles(Hyperbolic(2), -1.0, 5_000, np.random.default_rng(0))
     for largest, bound in zip(found["largest"], found["bound"], strict=True):
         assert 0.8 * bound <= largest <= bound * (1 + 1e-9)
+
+
+def test_projected_gaussians_are_uniform_on_spheres_and_not_on_spd():
+    """Erratum E20: at diag(1, 0.01) the largest second moment is 0.907 in place of 1/3."""
+    rng = np.random.default_rng(0)
+    assert projected_gaussians(Sphere(4), 40_000, rng)["largest"] == pytest.approx(1, abs=0.03)
+    skewed = projected_gaussians(SPD(2), 40_000, rng)["largest"]
+    assert skewed == pytest.approx(3 * 0.907, abs=0.03)
+
+
+def test_verdicts_on_the_lemmas():
+    """E2, E3, E4 and E20 come out of the measurement; the other lemmas hold."""
+    experiment = EXPERIMENTS["lemmas"]
+    tasks = [
+        t
+        for t in experiment.tasks(Plan(quick=True))
+        if t.settings.get("on") not in ("Stiefel(4, 2)", "S⁹⁹") and t.settings.get("d") != 100
+    ]
+    outcomes = [Outcome("lemmas", t, experiment.run(t.settings)) for t in tasks]
+    found = {c.says: c.verdict for c in experiment.section(Plan(), outcomes).claims}
+    assert found["A duel has the wrong sign with probability at most γ_x"] == PARTLY
+    assert found["The bias of h is at most 2γ_x"] == PARTLY
+    assert found["Ĉ lies in [1/√(2π), 1]"] == HOLDS
+    assert found["Ĉ is a universal constant"] == FAILS
+    assert found["Sums of the cosine steps and of their squares, for T > 1"] == HOLDS
+    assert found["The law of cosines holds with the factor ζ"] == HOLDS
+    assert [v for says, v in found.items() if says.startswith("P(R = r)")] == [FAILS]
+    assert [v for says, v in found.items() if says.startswith("Projecting")] == [PARTLY]

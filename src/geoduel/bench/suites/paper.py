@@ -21,18 +21,18 @@ def _case(problem: Problem, group: str, bounded: bool = False) -> Case:
 
 
 def rayleigh(n: int, seed: int) -> Case:
-    """Section 5.1."""
+    """The paper's section 5.1.1."""
     return _case(Rayleigh.random(n, np.random.default_rng([5, 1, seed])), "Rayleigh")
 
 
 def karcher(n: int, bounded: bool, seed: int) -> Case:
-    """Sections 5.2 and 5.3."""
+    """The paper's sections 5.1.2 and 5.1.3."""
     problem = Karcher.random(n, m=20, rng=np.random.default_rng([5, 2, seed]))
     return _case(problem, "constrained Karcher" if bounded else "Karcher", bounded)
 
 
 def horizon(seed: int) -> Case:
-    """Section 5.5, without photographs: the tilt itself."""
+    """The paper's section 5.2.2, without photographs: the tilt itself."""
     tilt = float(np.random.default_rng([5, 5, seed]).uniform(-0.5, 0.5))
     return _case(Leveling(tilt), "horizon")
 

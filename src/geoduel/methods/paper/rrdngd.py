@@ -56,9 +56,9 @@ class RRDNGD(Method):
     Parameters
     ----------
     phase_length : int, optional
-        t, iterations of RDNGD in one phase. `geoduel.theory.strongly_convex` gives the theorem's,
-        which is in the hundreds of thousands; by default 20 times the dimension, which suits
-        well-conditioned objectives.
+        t, iterations of RDNGD in one phase; by default 20 times the dimension, which suits
+        well-conditioned objectives. `geoduel.theory.strongly_convex` gives the theorem's, 203 for
+        x²/2 in one dimension and about 242,000 for the paper's Karcher means with n = 5.
     step_size : float, schedule or callable, optional
         η_k, geodesic length of the steps in phase k. A number is the step of the first phase, which
         shrinks by √2 a phase. By default `geoduel.methods.base.default_step`.

@@ -14,13 +14,17 @@ from ...optimize import minimize
 from ...oracles.objective import from_objective
 from ...plotting import COLOURS, band, panels
 from ...schedules import cosine
+from ..claims import Claim, above, at_least, at_most, between
+from ..estimates import Estimate, exact, median, median_band
 from ..experiment import Experiment, Outcome, Plan, Task, evenly
-from ..report import Figure, Section, Table, number
+from ..report import Figure, Section, Table
 from .lemmas import directions
 
 __all__ = ["AMPLIFICATION"]
 
 D = 10
+DRAWN = 40  # noisy directions in the picture
+SHOWN = (4.0, 1.0)  # its radii, as in the paper's figure: large and small
 STEP = 0.1  # η of the projected step that the linear minimiser is compared with
 RADII = (1.0, 2.0, 4.0, 8.0)
 BATCHES = (1, 3, 10, 30, 100, 300)
@@ -34,13 +38,17 @@ def _center() -> np.ndarray:
 
 
 def _objective(x: Any) -> Any:
-    return 0.5 * ((x - _center()) ** 2).sum(axis=-1)
+    return _bowl(_center(), x)
+
+
+def _bowl(center: np.ndarray, x: Any) -> Any:
+    return 0.5 * ((x - center) ** 2).sum(axis=-1)
 
 
 class Amplification(Experiment):
     """Search points and steps under noise, and runs that feel it."""
 
-    name, title, version = "amplification", "Theory made visible: the noise that RDFW amplifies", 1
+    name, title, version = "amplification", "Theory made visible: the noise that RDFW amplifies", 2
 
     def tasks(self, plan: Plan) -> list[Task]:
         draws, duels = (DRAWS // 10, DUELS // 10) if plan.quick else (DRAWS, DUELS)
@@ -81,7 +89,7 @@ class Amplification(Experiment):
                 s = o.task.settings
                 runs.setdefault((s["r"], s["method"]), []).append(o.record)
         rows = [
-            [f"{r:g}", *(_end(runs[r, m]) if (r, m) in runs else "" for m in CONTENDERS)]
+            [f"{r:g}", *(_end(runs[r, m]).text if (r, m) in runs else "" for m in CONTENDERS)]
             for r in RADII
         ]
         caption = (
@@ -97,18 +105,17 @@ class Amplification(Experiment):
                 "A projection shortens distances, so an error of the direction moves the next "
                 "iterate by at most η times it. The linear minimiser picks a boundary point, and "
                 "an error moves it by the diameter times the angle; hence the batches of "
-                "Theorem 4.1, and none in RDNGD. The steps 2/(k+3) average over iterations as "
-                "well, so that on the wider balls single duels do best for their number; on the "
-                "wide interval of the constrained Karcher mean with uniform eigenvalues they fail.",
+                "Theorem 4.1, and none in RDNGD.",
+                Figure("search-points", _drawing(), PICTURE),
                 Figure(self.name, _figure(points, runs), caption),
                 Table(
                     ["radius r", *CONTENDERS],
                     rows,
-                    "Gap after the same number of duels, medians over seeds: RDNGD does not feel "
-                    "the diameter.",
+                    "Gap after the same number of duels, medians with their 90 % intervals.",
                     name="amplification",
                 ),
             ],
+            claims=_claims(points, runs),
             rows=[{"r": r, "M": m, **record} for (r, m), record in points.items()],
         )
 
@@ -121,11 +128,11 @@ def _search_points(space: Euclidean, ball: Ball, settings: dict[str, Any]) -> di
     g = x - _center()
     points = np.broadcast_to(x, (settings["draws"], D))
     h = directions(space, _objective, points, 1e-4, rng, settings["M"])
-    exact = np.broadcast_to(g / np.linalg.norm(g), h.shape)
-    aim = ball.linear_minimizer(points, h) - ball.linear_minimizer(points, exact)
+    true = np.broadcast_to(g / np.linalg.norm(g), h.shape)
+    aim = ball.linear_minimizer(points, h) - ball.linear_minimizer(points, true)
     unit = h / np.linalg.norm(h, axis=-1, keepdims=True)
-    step = ball.project(points - STEP * unit) - ball.project(points - STEP * exact)
-    return {"search": _rms(aim), "step": _rms(step)}
+    step = ball.project(points - STEP * unit) - ball.project(points - STEP * true)
+    return {"search": _rms(aim), "step": _rms(step), "noise": _rms(unit - true)}
 
 
 def _rms(v: np.ndarray) -> float:
@@ -168,8 +175,100 @@ def _growing(k: int) -> int:
     return 2 * D * (k + 1)
 
 
-def _end(records: Sequence[dict[str, Any]]) -> str:
-    return number(float(np.median([r["final"] for r in records])))
+def _end(records: Sequence[dict[str, Any]]) -> Estimate:
+    return median([r["final"] for r in records])
+
+
+def _claims(
+    points: dict[tuple[float, int], dict[str, Any]],
+    runs: dict[tuple[float, str], list[dict[str, Any]]],
+) -> list[Claim]:
+    """What appendix H says."""
+    where, missing = ("appendix H",), "not run"
+    ten = {r: points[r, 10] for r in RADII if (r, 10) in points}
+    ratios = {
+        f"r = {r:g}": median(
+            [
+                a["final"] / b["final"]
+                for a, b in zip(runs[r, CONTENDERS[0]], runs[r, "RDNGD"], strict=True)
+            ]
+        )
+        for r in RADII
+        if len(runs.get((r, CONTENDERS[0]), ())) == len(runs.get((r, "RDNGD"), "no")) > 0
+    }
+    return [
+        Claim(
+            where,
+            "A projected step is off by at most η|g̃ − g|",
+            "deviation of the step over η|g̃ − g|, root mean squares",
+            at_most(1 + 1e-9),
+            {f"r = {r:g}": exact(p["step"] / (STEP * p["noise"])) for r, p in ten.items()},
+            missing=missing,
+        ),
+        Claim(
+            (*where, "figure 6"),
+            "Noise moves the search point by the order of the diameter",
+            "deviation of the search point over the diameter, M = 10",
+            at_least(0.1),
+            {f"r = {r:g}": exact(p["search"] / (2 * r)) for r, p in ten.items()},
+            missing=missing,
+        ),
+        Claim(
+            (*where, "figure 6"),
+            "A smaller diameter mitigates the deviation, at constant noise",
+            "deviation of the search point at r = 1 over that at r = 8",
+            between(0, 0.25),
+            {"M = 10": exact(ten[RADII[0]]["search"] / ten[RADII[-1]]["search"])}
+            if len(ten) == len(RADII)
+            else {},
+            missing=missing,
+        ),
+        Claim(
+            where,
+            "Without batches RDFW is much less stable than projected steps",
+            "final gap of RDFW with M = 1 over RDNGD's, after as many duels",
+            above(10),
+            ratios,
+            missing=missing,
+        ),
+    ]
+
+
+PICTURE = (
+    f"The paper's figure 6 again, in the plane: the iterate (black), {DRAWN} directions h̄ from ten "
+    "duels each, and where they lead. Circles: search points of the linear minimiser; dots: "
+    f"projected steps of length η = {STEP:g}; stars: both for the true direction."
+)
+
+
+def _drawing() -> Any:
+    """Search points and steps for true and noisy directions, on a wide and on a narrow disc."""
+    space, rng = Euclidean(2), np.random.default_rng(6)
+    c = np.array([0.35, 0.2])
+    with panels(1, len(SHOWN), height=4.6) as (figure, axes):
+        for axis, r in zip(axes[0], SHOWN, strict=True):
+            ball = Ball(space, np.zeros(2), r)
+            x = np.array([0.5 * r, -0.3 * r])
+            points = np.broadcast_to(x, (DRAWN, 2))
+            h = directions(
+                space, lambda y: 0.5 * ((y - c) ** 2).sum(axis=-1), points, 1e-4, rng, 10
+            )
+            true = (x - c) / np.linalg.norm(x - c)
+            noisy = h / np.linalg.norm(h, axis=-1, keepdims=True)
+            t = np.linspace(0, 2 * math.pi, 200)
+            axis.plot(r * np.cos(t), r * np.sin(t), color="#808890", lw=1.1)
+            found = ball.linear_minimizer(points, noisy)
+            steps = ball.project(x - STEP * noisy)
+            axis.plot(*found.T, "o", ms=5, mfc="none", color=COLOURS[0], label="search points")
+            axis.plot(*steps.T, ".", ms=4, color=COLOURS[1], label="projected steps")
+            z = ball.linear_minimizer(x, true)
+            axis.plot(*z, "*", ms=13, color=COLOURS[0], mec="white", mew=0.6)
+            axis.plot(*ball.project(x - STEP * true), "*", ms=9, color=COLOURS[1], mec="white")
+            axis.plot(*x, "ko", ms=5)
+            reach = (-1.1 * SHOWN[0], 1.1 * SHOWN[0])
+            axis.set(title=f"radius {r:g}", aspect="equal", xlim=reach, ylim=reach)
+        axes[0, 1].legend(loc="upper right")
+    return figure
 
 
 def _figure(
@@ -202,7 +301,7 @@ def _figure(
             length = min(len(r["gap"]) for r in records)
             gaps = np.array([r["gap"][:length] for r in records])
             x = np.median([r["duels"][:length] for r in records], axis=0)
-            band(right, x[1:], gaps[:, 1:], colour=COLOURS[hue], label=name)
+            band(right, x[1:], *median_band(gaps[:, 1:]), colour=COLOURS[hue], label=name)
         right.set(xscale="log", yscale="log", xlabel="duels", title="f − f* of runs, r = 4")
         right.legend()
     return figure
