@@ -541,8 +541,9 @@ def test_two_quick_clicks_are_one_answer_and_a_word(page, address, leveller):
     assert leveller.study.progress().answered == 1
 
 
-def test_the_two_ways_not_to_choose_say_how_they_differ(page, address):
-    page.goto(address)
+def test_the_two_ways_not_to_choose_say_how_they_differ(page, live):
+    study = gd.create_study(gd.Sphere(3), study_name="s", rng=0)
+    page.goto(live(create_app(Board(study))).address)
     ready(page)
     for answer, says in (("tie", "counts as equal"), ("skip", "counts as nothing")):
         assert says in page.locator(f"[data-answer={answer}]").inner_text()
