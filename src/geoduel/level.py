@@ -513,6 +513,7 @@ class _Queue:
     ) -> None:
         self._paths, self._make, self._levellers = list(paths), make, levellers
         self._at = 0
+        self._damaged: list[int] = []
         self._looked = threading.Semaphore(_AHEAD)
         self.ended = threading.Event()
 
@@ -552,10 +553,11 @@ class _Queue:
 
     def _left(self, one: Leveller) -> int:
         """How many photos come after one, as far as is known."""
-        prepared = len(self._levellers) - 1 - self._levellers.index(one)
-        return prepared + len(self._paths) - self._at
+        place = one.board.place
+        return len(self._paths) - place - sum(other > place for other in self._damaged)
 
     def _left_out(self, error: Exception) -> None:
+        self._damaged.append(self._at)
         why = _readable(str(error)) or "not enough memory"
         print(f"geoduel: {why}; left out", file=sys.stderr, flush=True)
 
