@@ -525,6 +525,32 @@ def crowds() -> list[str]:
     return markdown(heads, cells) + about(rows.values(), "seeds")
 
 
+def level() -> list[str]:
+    rows = read("level")
+    if not rows:
+        return ["Not measured yet."]
+    cells = []
+    for name, row in rows.items():
+        (median, high), (error, far, most) = row["answers"], row["error"]
+        cells.append(
+            [
+                name,
+                f"{median:g} ({high:g})",
+                f"{number(error, 2)} ({number(far, 2)}; {number(most, 2)})",
+                percent(row["within"]),
+                f"{number(row['guess'][0], 2)} ({number(row['guess'][1], 2)})",
+            ]
+        )
+    heads = (
+        "people",
+        "answers (90 %)",
+        "error, ° (90 %; largest)",
+        "within 1.5°",
+        "the guess off by, ° (90 %)",
+    )
+    return markdown(heads, cells) + about(rows.values(), "photos", "people", "seeds")
+
+
 def faults() -> list[str]:
     rows = read("faults")
     if not rows:
@@ -621,6 +647,7 @@ TABLES: dict[str, Callable[[], list[str]]] = {
     "bench-costs": bench_costs,
     "mutants": mutants,
     "crowds": crowds,
+    "level": level,
     "faults": faults,
     "bad-oracles": bad_oracles,
 }

@@ -4,6 +4,7 @@
     python benchmarks/raters.py page                     # first and next question, in Chromium
     python benchmarks/raters.py crowd --full             # answers by HTTP, on SQLite
     python benchmarks/raters.py crowd --raters 200 --url postgresql+psycopg://...
+    python benchmarks/raters.py crowd --processes 4 --url postgresql+psycopg://...
     python benchmarks/raters.py readers --raters 45      # one answers while others only look
 
 `page` starts `geoduel level` on a 12-megapixel photo and answers in a browser. `crowd` serves one
@@ -11,6 +12,8 @@ study in a process and lets raters answer from another: each keeps a connection 
 random times, together `--rate` answers a second. The study's method asks 4,096 directions at once,
 so that nobody waits for another's answer and the page and the storage are what is measured.
 Afterwards the log is compared with what raters were told: nothing may be lost or counted twice.
+With `--processes` several servers share the study, and each request goes to any of them, as from a
+proxy that deals them out. `--method` is what the study asks with, such as ideal-point.
 `readers` lets people load the best point, which takes 0.1 s to draw, as fast as they can while one
 person answers; then a thousand connections stay open in silence while somebody asks.
 """
@@ -97,31 +100,38 @@ NEXT = """async (side) => {
 # -- many ------------------------------------------------------------------------------------------
 
 
-def crowd(raters: int, rate: float, seconds: float, url: str | None) -> bool:
+def crowd(
+    raters: int, rate: float, seconds: float, url: str | None, processes: int, method: str
+) -> bool:
     """Let raters answer; return whether nothing was lost or doubled and nobody waited long."""
     with tempfile.TemporaryDirectory() as folder:
         if url is None:
             url = f"sqlite:///{folder}/duels.db"
         elif NAME in gd.study_names(url):  # of a run that was broken off
             gd.delete_study(NAME, url)
-        settings = {"batch": 4096, "iterations": 10, "step_size": 0.1, "radius": 0.2}
+        settings: dict[str, Any] = {}
+        if method == "rdngd":
+            settings = {"batch": 4096, "iterations": 10, "step_size": 0.1, "radius": 0.2}
         gd.create_study(
-            gd.Sphere(3), "rdngd", storage=url, study_name=NAME, rng=0, x0=np.eye(3)[0], **settings
+            gd.Sphere(3), method, storage=url, study_name=NAME, rng=0, x0=np.eye(3)[0], **settings
         )
-        server = subprocess.Popen(
-            [sys.executable, __file__, "serve", "--url", url], stdout=subprocess.PIPE, text=True
-        )
-        assert server.stdout is not None
-        port = server.stdout.readline().split(":")[-1].split("/")[0].strip()
+        servers = [
+            subprocess.Popen(
+                [sys.executable, __file__, "serve", "--url", url], stdout=subprocess.PIPE, text=True
+            )
+            for _ in range(processes)
+        ]
         try:
+            ports = [one.stdout.readline().split(":")[-1].split("/")[0].strip() for one in servers]  # type: ignore[union-attr]
             load = subprocess.run(
-                [sys.executable, __file__, "load", "--port", port, "--raters", str(raters),
+                [sys.executable, __file__, "load", "--ports", *ports, "--raters", str(raters),
                  "--rate", str(rate), "--seconds", str(seconds)],
                 stdout=subprocess.PIPE, text=True, check=True, timeout=2 * seconds + 60,
             )  # fmt: skip
         finally:
             before = resource.getrusage(resource.RUSAGE_CHILDREN)
-            stop(server)
+            for server in servers:
+                stop(server)
             after = resource.getrusage(resource.RUSAGE_CHILDREN)
         work = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
         told = json.loads(load.stdout)
@@ -139,10 +149,10 @@ def crowd(raters: int, rate: float, seconds: float, url: str | None) -> bool:
         times = told["milliseconds"]
         where = "PostgreSQL" if url.startswith("postgresql") else "SQLite"
         print(
-            f"{where}, {raters} raters: {len(counted)} answers in {seconds:.0f} s "
-            f"({len(counted) / seconds:.1f}/s), {percentiles(times)} ms; lost {len(lost)}, "
-            f"doubled {doubled}, waits {told['waits']}, errors {told['errors']}; "
-            f"the server worked {1000 * work / len(counted):.0f} ms an answer, its start included"
+            f"{where}, {processes} servers, {raters} raters: {len(counted)} answers in "
+            f"{seconds:.0f} s ({len(counted) / seconds:.1f}/s), {percentiles(times)} ms; "
+            f"lost {len(lost)}, doubled {doubled}, waits {told['waits']}, errors {told['errors']}; "
+            f"the servers worked {1000 * work / len(counted):.0f} ms an answer, its start included"
         )
         gd.delete_study(NAME, url)
     return not lost and not doubled and not told["errors"] and np.percentile(times, 99) < 500
@@ -153,7 +163,7 @@ def serve(url: str) -> None:
     gd.serve(gd.load_study(NAME, url), solo=False, port=None, token=False)
 
 
-async def load(port: int, raters: int, rate: float, seconds: float) -> dict[str, Any]:
+async def load(ports: list[int], raters: int, rate: float, seconds: float) -> dict[str, Any]:
     """Answer as many raters do, and return what each was told."""
     counted: list[tuple[int, str, str]] = []
     times: list[float] = []
@@ -166,11 +176,17 @@ async def load(port: int, raters: int, rate: float, seconds: float) -> dict[str,
         rng, rater = random.Random(number), f"rater {number}"
         target = [rng.gauss(0.6, 0.1), rng.gauss(0, 0.1), rng.gauss(0.8, 0.1)]
         await asyncio.sleep(rng.uniform(0, pause))
-        connection = await asyncio.open_connection("127.0.0.1", port)
-        action, body, due = "ask", {"rater": rater}, time.monotonic()
+        connections: dict[int, Any] = {}
+        who = {"rater": rater, "beyond": True}
+        action, body, due = "ask", who, time.monotonic()
         while due < ends:
             began = time.monotonic()
-            status, reply = await post(connection, action, body)
+            port = rng.choice(ports)
+            try:
+                status, reply = await post(connections[port], action, body)
+            except (KeyError, OSError, asyncio.IncompleteReadError):  # none yet, or silent too long
+                connections[port] = await asyncio.open_connection("127.0.0.1", port)
+                status, reply = await post(connections[port], action, body)
             times.append(1000 * (time.monotonic() - began))
             if status != 200:
                 errors += 1
@@ -179,15 +195,16 @@ async def load(port: int, raters: int, rate: float, seconds: float) -> dict[str,
             if status == 200 and reply["state"] == "question":
                 side = min(("left", "right"), key=lambda s: far(reply[s]["text"], target))
                 action = "tell"
-                body = {"rater": rater, "id": reply["id"], "run": reply["run"], "answer": side}
+                body = who | {"id": reply["id"], "run": reply["run"], "answer": side}
                 # Steady on average, whatever an answer takes: the load does not follow the server.
                 due = max(time.monotonic(), due + rng.uniform(0.5, 1.5) * pause)
             else:
                 waits += 1
-                action, body = "ask", {"rater": rater}
+                action, body = "ask", who
                 due = time.monotonic() + reply.get("retry_after", 1.0)
             await asyncio.sleep(max(0.0, due - time.monotonic()))
-        connection[1].close()
+        for connection in connections.values():
+            connection[1].close()
 
     await asyncio.gather(*(one(number) for number in range(raters)))
     return {"counted": counted, "milliseconds": times, "waits": waits, "errors": errors}
@@ -297,7 +314,9 @@ def main() -> int:
     parser.add_argument("--rate", type=float, default=50.0, help="answers a second, together")
     parser.add_argument("--seconds", type=float, help="by default 5, in full 60")
     parser.add_argument("--answers", type=int, default=40)
-    parser.add_argument("--port", type=int)
+    parser.add_argument("--ports", type=int, nargs="+")
+    parser.add_argument("--processes", type=int, default=1, help="servers of the crowd's study")
+    parser.add_argument("--method", default="rdngd", help="of the crowd's study")
     given = parser.parse_args()
     given.raters = given.raters or (50 if given.full else 5)
     given.seconds = given.seconds or (60.0 if given.full else 5.0)
@@ -306,7 +325,7 @@ def main() -> int:
     elif given.what == "slow":
         slow()
     elif given.what == "load":
-        told = load(given.port, given.raters, given.rate, given.seconds)
+        told = load(given.ports, given.raters, given.rate, given.seconds)
         print(json.dumps(asyncio.run(told)))
     else:
         print(_timing.describe_machine())
@@ -314,8 +333,9 @@ def main() -> int:
             page(given.answers)
         elif given.what == "readers":
             readers(given.raters)
-        elif not crowd(given.raters, given.rate, given.seconds, given.url):
-            return 1
+        else:
+            options = given.raters, given.rate, given.seconds, given.url
+            return 0 if crowd(*options, given.processes, given.method) else 1
     return 0
 
 

@@ -98,7 +98,10 @@ def test_bad_input_of_serve_and_dashboard(tmp_path, monkeypatch, capsys, argumen
 @pytest.fixture
 def tokens(tmp_path, monkeypatch):
     """Return the token and what is said when a study is served with some options."""
-    (tmp_path / "a.py").write_text("import geoduel as gd\nstudy = gd.create_study(gd.Sphere(3))\n")
+    storage = f"storage='sqlite:///{tmp_path / 'a.db'}', study_name='a', load_if_exists=True"
+    (tmp_path / "a.py").write_text(
+        f"import geoduel as gd\nstudy = gd.create_study(gd.Sphere(3), {storage})\n"
+    )
     given = []
     pytest.importorskip("fastapi", reason="FastAPI is not installed (extra web)")
     monkeypatch.setattr(
@@ -108,7 +111,7 @@ def tokens(tmp_path, monkeypatch):
 
     def serve(*options):
         code = main(["serve", f"{tmp_path / 'a.py'}:study", *options])
-        return given.pop() if code == 0 else code
+        return (given or [None]).pop() if code == 0 else code
 
     return serve
 
@@ -143,3 +146,20 @@ def test_bad_proxies_are_one_line(tokens, capsys):
         error = capsys.readouterr().err
         assert says in error
         assert error.count("\n") == 1
+
+
+def test_serve_takes_the_options_of_a_board(tokens, monkeypatch, capsys):
+    boards = []
+    monkeypatch.setattr(
+        "geoduel.web.server.run", lambda app, *_: boards.extend(app.state.hub.present())
+    )
+    tokens("--question", "Which?", "--labels", "x, y,z", "--answers", "7", "--results", "none",
+           "--scripts", "--accuracy", "0.1", "--title", "Colours")  # fmt: skip
+    (board,) = boards
+    assert (board.question, board.labels, board.answers) == ("Which?", ("x", "y", "z"), 7)
+    assert (board.results, board.scripts, board.accuracy) == (False, True, 0.1)
+    assert board.title == "Colours"
+    for option, says in (("--labels=x,y", "labels must name"), ("--accuracy=-1", "accuracy")):
+        assert tokens(option) == 2
+        assert says in capsys.readouterr().err
+    assert tokens("--results", "some") == 2

@@ -10,6 +10,7 @@ import os
 import platform
 import sys
 from collections.abc import Sequence
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -175,7 +176,7 @@ NoToken = Annotated[
 @app.command()
 def level(
     photos: Annotated[
-        list[Path] | None, typer.Argument(help="JPEG, PNG or WebP, one after another.")
+        list[Path] | None, typer.Argument(help="Photos, or folders of them, one after another.")
     ] = None,
     out: Annotated[
         Path | None, typer.Option(help="Folder for the levelled photos; by default their own.")
@@ -202,6 +203,19 @@ def level(
     )
 
 
+class Results(StrEnum):
+    """What raters see at the end, as it is typed."""
+
+    ALL = "all"
+    OWN = "own"
+    NONE = "none"
+
+    @property
+    def meaning(self) -> Any:
+        """The value that `geoduel.web.Board` takes."""
+        return {"all": True, "own": "own", "none": False}[self.value]
+
+
 @app.command()
 def serve(
     study: Annotated[str, typer.Argument(metavar="FILE.py:STUDY", help="Where the study is.")],
@@ -225,6 +239,23 @@ def serve(
     trust_proxy: Annotated[
         list[str] | None, typer.Option(help="Address of a proxy that is not on this machine.")
     ] = None,
+    title: Annotated[str | None, typer.Option(help="Name on the page.")] = None,
+    question: Annotated[str | None, typer.Option(help="What to ask.")] = None,
+    accuracy: Annotated[
+        float | None, typer.Option(help="End when the best point is known as well as this.")
+    ] = None,
+    answers: Annotated[
+        int | None, typer.Option(min=1, help="End after so many answers of each rater.")
+    ] = None,
+    labels: Annotated[
+        str | None, typer.Option(help="Names of a point's numbers, with commas between.")
+    ] = None,
+    results: Annotated[
+        Results | None, typer.Option(help="What raters see at the end: all, own or none.")
+    ] = None,
+    scripts: Annotated[
+        bool | None, typer.Option("--scripts", help="Let HTML run scripts in its frame.")
+    ] = None,
 ) -> None:
     """Serve the duel page of a study; the file's `render` shows its points."""
     from .web.server import load_study_file
@@ -232,6 +263,15 @@ def serve(
 
     found, render = load_study_file(study)
     solo = None if raters is None else not raters
+    options: dict[str, Any] = {
+        "title": title,
+        "question": question,
+        "accuracy": accuracy,
+        "answers": answers,
+        "labels": None if labels is None else [name.strip() for name in labels.split(",")],
+        "results": None if results is None else results.meaning,
+        "scripts": scripts,
+    }
     run(
         found,
         render,
@@ -243,6 +283,7 @@ def serve(
         browser=browser,
         public_url=public_url,
         trust_proxy=trust_proxy or [],
+        **{name: value for name, value in options.items() if value is not None},
     )
 
 

@@ -10,12 +10,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from geoduel.errors import ArgumentError, PictureError
+from geoduel.errors import ArgumentError, MissingExtraError, PictureError
 
 Image = pytest.importorskip("PIL.Image", reason="Pillow is not installed (extra web)")
 
 from PIL import (  # noqa: E402
     ExifTags,
+    ImageCms,
     ImageDraw,
 )
 from samples.photos import half_plane  # noqa: E402
@@ -50,7 +51,18 @@ def test_exif_orientation_is_honoured_and_reset(tmp_path, orientation):
         assert again.getexif()[0x010F] == "a camera"
 
 
-@pytest.mark.parametrize("suffix", [".jpg", ".png", ".webp"])
+def can(suffix: str) -> bool:
+    """Whether files of this ending can be written here; Pillow has HEIF from pillow-heif."""
+    if suffix == ".heic":
+        pillow_heif = pytest.importorskip("pillow_heif", reason="needs the extra photos")
+        pillow_heif.register_heif_opener()
+    Image.init()
+    if suffix == ".avif" and "AVIF" not in Image.SAVE:
+        pytest.skip("Pillow without AVIF")
+    return True
+
+
+@pytest.mark.parametrize("suffix", [".jpg", ".png", ".webp", ".avif", ".heic"])
 def test_metadata_survive_turning_and_saving(tmp_path, suffix):
     exif = Image.Exif()
     exif[0x0112], exif[0x010F] = 6, "a camera"
@@ -59,9 +71,13 @@ def test_metadata_survive_turning_and_saving(tmp_path, suffix):
     exif.get_ifd(ExifTags.IFD.GPSInfo)[1] = "N"
     profile = b"\0\0\0\x80" + b"profile" * 20
     xmp = b"<x:xmpmeta xmlns:x='adobe:ns:meta/'>sea</x:xmpmeta>"
-    more = {".jpg": {"xmp": xmp, "dpi": (300, 300), "comment": b"words"}, ".webp": {"xmp": xmp}}
+    assert can(suffix)
+    if suffix in (".avif", ".heic"):  # whose decoders look at it
+        profile = ImageCms.ImageCmsProfile(ImageCms.createProfile("sRGB")).tobytes()
+    more = {".jpg": {"xmp": xmp, "dpi": (300, 300), "comment": b"words"}}
+    more |= {kind: {"xmp": xmp} for kind in (".webp", ".avif", ".heic")}
     half_plane((90, 60)).save(
-        tmp_path / f"a{suffix}", exif=exif, icc_profile=profile, **more.get(suffix, {})
+        tmp_path / f"a{suffix}", exif=exif.tobytes(), icc_profile=profile, **more.get(suffix, {})
     )
     photo = open_photo(tmp_path / f"a{suffix}")
     assert photo.size == (60, 90)
@@ -70,7 +86,7 @@ def test_metadata_survive_turning_and_saving(tmp_path, suffix):
         assert again.format == photo.format == picture_format(saved)
         assert again.info["icc_profile"] == profile
         tags = again.getexif()
-        assert tags[0x0112] == 1
+        assert tags.get(0x0112, 1) == 1
         assert tags[0x010F] == "a camera"
         assert tags.get_ifd(ExifTags.IFD.Exif)[0x9003] == "2024:05:06 07:08:09"
         assert tags.get_ifd(ExifTags.IFD.Exif)[0xA002] == again.width
@@ -90,13 +106,24 @@ def test_png_texts_survive(tmp_path):
         assert again.text["Title"] == "the sea"
 
 
+NONE = "not a JPEG, PNG, WebP, TIFF, HEIF or AVIF"
+
+
 @pytest.mark.parametrize(
     ("name", "content", "says"),
     [
-        ("text.jpg", b"Dear reader, this is no photo. " * 40, "not a JPEG, PNG or WebP"),
+        (
+            "text.jpg",
+            b"Dear reader, this is no photo. " * 40,
+            NONE,
+        ),
         ("empty.jpg", b"", "empty"),
-        ("page.png", b"<svg xmlns='http://www.w3.org/2000/svg'/>", "not a JPEG, PNG or WebP"),
-        ("head.jpg", b"\xff\xd8\xff\xe0\x00\x10JFIF", "not a JPEG, PNG or WebP"),
+        (
+            "page.png",
+            b"<svg xmlns='http://www.w3.org/2000/svg'/>",
+            NONE,
+        ),
+        ("head.jpg", b"\xff\xd8\xff\xe0\x00\x10JFIF", NONE),
     ],
 )
 def test_files_that_are_no_pictures(tmp_path, name, content, says):
@@ -130,15 +157,15 @@ def test_a_preview_is_decoded_small(tmp_path):
         open_photo(tmp_path / "a.jpg", preview=250)
 
 
-def bomb(width: int, height: int) -> bytes:
-    """A PNG of a few bytes that says it is large."""
+def bomb(width: int, height: int, bits: int = 8, colour: int = 2) -> bytes:
+    """A PNG of a few bytes that says it is large, or has many bits."""
 
     def chunk(kind: bytes, data: bytes) -> bytes:
         return (
             struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
         )
 
-    header = chunk(b"IHDR", struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0))
+    header = chunk(b"IHDR", struct.pack(">IIBBBBB", width, height, bits, colour, 0, 0, 0))
     return b"\x89PNG\r\n\x1a\n" + header + chunk(b"IDAT", b"") + chunk(b"IEND", b"")
 
 
@@ -225,3 +252,63 @@ def test_shrink_keeps_small_pictures_and_the_shape():
     assert shrink(half_plane((30, 20)).convert("CMYK"), 10).mode == "RGB"
     with pytest.raises(ArgumentError, match="longest"):
         shrink(half_plane(), 0)
+
+
+@pytest.mark.parametrize("suffix", [".tif", ".avif", ".heic"])
+def test_other_formats_of_photos(tmp_path, suffix):
+    assert can(suffix)
+    image = seascape(0, size=(240, 160))
+    saved = save_photo(image, tmp_path / f"a{suffix}")
+    again = open_photo(saved)
+    assert again.format == picture_format(saved)
+    difference = np.asarray(again, float) - np.asarray(image, float)
+    assert np.sqrt(np.mean(difference**2)) <= 4
+    assert turn(again, 0.1).format == again.format
+    assert open_photo(saved, preview=100).size == (240, 160)
+    whole = saved.read_bytes()
+    (tmp_path / f"cut{suffix}").write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(PictureError, match=r"cut short|is not a"):
+        open_photo(tmp_path / f"cut{suffix}")
+    if suffix != ".tif":
+        with pytest.raises(PictureError, match="CMYK"):
+            save_photo(image.convert("CMYK"), tmp_path / f"c{suffix}")
+
+
+def test_a_format_that_needs_an_extra_is_named(tmp_path, monkeypatch):
+    monkeypatch.setattr("geoduel.pictures.files._openers", lambda pil: ["JPEG", "PNG"])
+    for brand, kind in ((b"heic", "HEIF"), (b"avif", "AVIF")):
+        box = b"\0\0\0\x18ftyp" + brand + b"\0\0\0\0mif1miaf"
+        (tmp_path / "phone").write_bytes(box + b"\0" * 99)
+        with pytest.raises(MissingExtraError, match=rf"phone is {kind}.*geoduel\[photos\]"):
+            open_photo(tmp_path / "phone")
+
+
+@pytest.mark.parametrize("colour", [2, 4, 6])
+def test_sixteen_bits_a_colour_are_refused(tmp_path, colour):
+    """Pillow opens them with 8, without a word; grey keeps its 16."""
+    (tmp_path / "deep.png").write_bytes(bomb(2, 2, bits=16, colour=colour))
+    with pytest.raises(PictureError, match=r"deep\.png has 16 bits a colour"):
+        open_photo(tmp_path / "deep.png")
+
+
+def test_modes_of_tiffs(tmp_path):
+    picture, grey = half_plane((60, 40)), np.full((40, 60), 40_000, np.uint16)
+    for mode, opened in {"1": "L", "P": "RGB", "CMYK": "CMYK", "LA": "LA"}.items():
+        picture.convert(mode).save(tmp_path / "a.tif")
+        assert open_photo(tmp_path / "a.tif").mode == opened
+    for order in "<>":
+        Image.fromarray(grey.astype(f"{order}u2")).save(tmp_path / "16.tif")
+        photo = open_photo(tmp_path / "16.tif")
+        assert photo.mode == "I;16"
+        save_photo(turn(photo, 0.1), tmp_path / "16.tif", overwrite=True)
+        assert np.asarray(open_photo(tmp_path / "16.tif")).max() == 40_000
+    for kind, says in ((np.float32, "32 bits"), (np.int32, "32 bits")):
+        Image.fromarray(grey.astype(kind)).save(tmp_path / "b.tif")
+        with pytest.raises(PictureError, match=says):
+            open_photo(tmp_path / "b.tif")
+    picture.convert("LAB").save(tmp_path / "lab.tif")
+    with pytest.raises(PictureError, match="mode LAB"):
+        open_photo(tmp_path / "lab.tif")
+    picture.save(tmp_path / "two.tif", save_all=True, append_images=[picture])
+    with pytest.raises(PictureError, match="several pages"):
+        open_photo(tmp_path / "two.tif")

@@ -561,3 +561,43 @@ def test_what_cannot_be_upgraded_says_so(monkeypatch, url):
     assert study.export() == said["export"]
     new = gd.create_study(SPHERE, "duel-newton", x0=study.recommend(), rng=0)
     assert np.allclose(new.recommend(), said["point"], rtol=0, atol=1e-15)
+
+
+@pytest.mark.parametrize("method", ["ideal-point", "duel-newton", "rdngd"])
+def test_a_trace_is_what_was_recommended_then(method):
+    study, then = gd.create_study(gd.Sphere(3), method, rng=0, budget=40), []
+    for n in range(12):
+        study.tell(study.ask(), ("a", "b", "tie")[n % 3])
+        then.append(study.recommend())
+    trace = study.trace(60.0)
+    assert [n for n, _ in trace] == list(range(1, 13))
+    for (_, point), recommended in zip(trace, then, strict=True):
+        np.testing.assert_array_equal(point, recommended)
+    study.undo()
+    study.tell(study.ask(), "b")  # another answer in the place of the last
+    trace = study.trace(60.0)
+    assert len(trace) == 12
+    np.testing.assert_array_equal(trace[-1][1], study.recommend())
+    study.tell(study.ask(), "b")
+    assert len(study.trace(0.0)) == 12  # no time to go on
+    assert len(study.trace(60.0)) == 13
+
+
+def test_an_attribute_is_attached_once_if_wanted(tmp_path):
+    url = f"sqlite:///{tmp_path / 'a.db'}"
+    first = gd.create_study(gd.Sphere(3), storage=url, study_name="s", rng=0)
+    second = gd.load_study("s", url)
+    assert first.set_user_attr("name", 1, once=True) is True
+    assert second.set_user_attr("name", 2, once=True) is False
+    assert first.user_attrs == second.user_attrs == {"name": 1}
+    assert second.set_user_attr("name", 3) is True
+
+
+def test_one_duel_by_its_number():
+    study = gd.create_study(gd.Sphere(3), rng=0)
+    study.tell(study.ask(), "a")
+    study.ask()
+    assert [study.duel(n) for n in range(2)] == study.duels
+    for number in (-1, 2):
+        with pytest.raises(gd.errors.ArgumentError, match="has no duel"):
+            study.duel(number)

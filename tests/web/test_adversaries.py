@@ -102,6 +102,30 @@ def test_a_rater_sees_the_choices_of_no_other(client):
         ] == [code, code]
 
 
+RESULTS = ["result", "result.json", "result.csv", "map", "agreement", "convergence", "recommend"]
+
+
+def test_results_are_the_owners_to_show(client, board):
+    tokens = [KEYS.personal("tilt", "Bob"), KEYS.rater]
+    for path in (*RESULTS, "export.csv", "export.jsonl"):
+        address = f"/api/studies/tilt/{path}"
+        assert client.get(address, headers=bearer(TOKEN)).status_code == 200
+        assert [client.get(address, headers=bearer(t)).status_code for t in tokens] == [403, 403]
+    bob = bearer(tokens[0])
+    for board.results, code in ((True, 200), ("own", 403), (False, 403)):
+        for path in ("best", "picture"):
+            assert client.get(f"/api/studies/tilt/{path}", headers=bob).status_code == code
+        assert client.get("/api/studies/tilt/best/x", headers=bob).status_code == code
+        own = client.get("/api/studies/tilt/best/x?rater=Bob", headers=bob)
+        assert own.status_code == (200 if board.results else 403)
+        others = client.get("/api/studies/tilt/best/x?rater=Ann", headers=bob)
+        assert others.status_code == 403
+        reply = client.post("/api/studies/tilt/finish", json={"rater": "Bob"}, headers=bob).json()
+        assert (reply["numbers"] is None) is (board.results is not True)
+        assert (reply["own"] is None) is (board.results is False)
+        assert reply["files"] is False
+
+
 def test_one_can_do_everything_by_the_own_link(client):
     assert set(attempts(client, bearer(KEYS.personal("tilt", "Bob")), "Bob").values()) == {200}
     assert set(attempts(client, bearer(KEYS.personal("tilt", "Bob")), "").values()) == {200}

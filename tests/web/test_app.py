@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import itertools
 import json
 
 import numpy as np
@@ -11,6 +12,8 @@ import pytest
 
 import geoduel as gd
 from geoduel.web import Board
+
+PIL = pytest.importorskip("PIL.Image", reason="Pillow is not installed (extra web)")
 
 
 def angle(pane):
@@ -151,7 +154,7 @@ def test_the_page_ends_at_the_accuracy_and_can_go_on(make_client):
     outcome = client.post("/api/studies/tilt/finish", json={}).json()
     assert outcome["more"] == {"lines": ["done"]}
     assert outcomes == [board]
-    assert outcome["best"]["kind"] == "text"
+    assert outcome["numbers"]["rows"][0]["unit"] == "°"
 
 
 def test_the_budget_ends_the_study(make_client):
@@ -209,10 +212,66 @@ def test_owner_sees_agreement_and_convergence(board, make_client):
         ("Bob", "Mallory"),
     }
     curves = client.get("/api/studies/tilt/convergence").json()
-    assert len(curves["choices"]) == 24
-    assert len(curves["step"]) == 23
-    assert curves["uncertainty"][0][0] <= curves["uncertainty"][-1][0]
+    assert curves["region"][0][0] <= curves["region"][-1][0] == 24
     assert "objective" not in curves
+    assert len(client.get("/api/studies/tilt/map").json()["duels"]) == 24
+    found = client.get("/api/studies/tilt/result").json()
+    assert {one["name"] for one in found["raters"]} == {"Ann", "Bob", "Mallory"}
+    assert found["best"]["pane"]["kind"] == "text"
+
+
+def test_results_are_downloaded(board, make_client):
+    picture = b"\x89PNG\r\n\x1a\n of some kind"
+    board.render = lambda _: picture
+    client = make_client(board)
+    tell(client, ask(client), "left")
+    done = client.post("/api/studies/tilt/finish", json={}).json()
+    shown = client.get(f"/api/studies/tilt/{done['best']['url']}")
+    assert (shown.content, shown.headers["content-type"]) == (picture, "image/png")
+    assert client.get("/api/studies/tilt/best/of-another-server").content == picture
+    full = client.get("/api/studies/tilt/picture")
+    assert full.headers["content-disposition"] == 'attachment; filename="tilt-best.png"'
+    assert full.content == picture
+    point = client.get("/api/studies/tilt/result.json").json()["best"]["point"]
+    assert point == pytest.approx(board.study.recommend())
+    rows = list(csv.DictReader(io.StringIO(client.get("/api/studies/tilt/result.csv").text)))
+    assert rows[0]["unit"] == "°"
+    angle = np.degrees(board.study.manifold.to_angle(board.study.recommend()))
+    assert float(rows[0]["values"]) == pytest.approx(float(angle))
+
+    def fails(_):
+        raise RuntimeError("no such model")
+
+    board.render = fails
+    board._shown.clear()
+    assert client.post("/api/studies/tilt/finish", json={}).json()["best"]["kind"] == "failed"
+    assert client.get("/api/studies/tilt/picture").status_code == 404
+    assert client.get("/api/studies/tilt/result.json").status_code == 200
+
+
+def test_a_picture_is_downloaded_as_the_browser_turned_it(make_client):
+    from geoduel.pictures import largest_rectangle, seascape
+    from geoduel.web import Turned, content
+
+    picture, plane = content(seascape(0, 0.0, (300, 200))), gd.Rotations(2)
+    study = gd.create_study(plane, x0=plane.from_angle(0.2), study_name="tilt", rng=0)
+    client = make_client(Board(study, lambda r: Turned(picture, plane.to_angle(r), (300, 200))))
+    full = client.get("/api/studies/tilt/picture")
+    size = PIL.open(io.BytesIO(full.content)).size
+    assert size == pytest.approx(largest_rectangle(300, 200, 0.2), abs=1)
+
+
+def test_scripts_of_html_run_where_the_owner_wants_it_and_reach_nothing(board, make_client):
+    board.render = lambda _: "<script>1</script>"
+    for board.scripts in (False, True):
+        board._shown.clear()
+        client = make_client(board)
+        reply = client.get(f"/api/studies/tilt/{ask(client)['left']['url']}")
+        policy = reply.headers["content-security-policy"]
+        assert "default-src 'none'" in policy
+        assert "allow-same-origin" not in policy
+        assert ("sandbox allow-scripts;" in policy) is board.scripts
+        assert ("script-src" in policy) is board.scripts
 
 
 def test_exports(client, board, tmp_path):
@@ -292,3 +351,70 @@ def test_the_interface_describes_itself(client):
     assert "Tell an answer" in page
     assert "http://" not in page.replace("http://localhost", "")
     assert "https://" not in page
+
+
+# -- several servers of one study ------------------------------------------------------------------
+
+
+def test_a_rater_may_land_on_any_server_of_a_study(make_client, tmp_path):
+    """Two servers take turns at every request: nothing is lost, doubled, or shown to nobody."""
+    url, sphere = f"sqlite:///{tmp_path / 'a.db'}", gd.Sphere(3)
+    gd.create_study(sphere, storage=url, study_name="s", rng=0)
+    boards = [
+        Board(gd.load_study("s", url), lambda x: b"\x89PNG\r\n\x1a\n" + x.tobytes(), answers=9)
+        for _ in range(2)
+    ]
+    token = "a token of many characters"
+    clients = [make_client(board, token=token, solo=False) for board in boards]
+    links = {"authorization": f"Bearer {clients[0].app.state.keys.rater}"}
+    turn = itertools.cycle(clients)
+    names, told = ["Ann", "Bob"], []
+    held = {}
+    for name in names:
+        join = next(turn).post("/api/studies/s/join", json={"rater": name}, headers=links)
+        held[name] = {"authorization": f"Bearer {join.json()['token']}"}
+    for client in clients:  # taken on every server, before the first question is asked
+        client.cookies.clear()
+        for name in names:
+            again = client.post("/api/studies/s/join", json={"rater": name}, headers=links)
+            assert again.status_code == 409
+    questions = {}
+    for name in names:
+        body = {"rater": name}
+        questions[name] = next(turn).post("/api/studies/s/ask", json=body, headers=held[name])
+    for _ in range(9):
+        for name in names:
+            question = questions[name].json()
+            same = next(turn).post("/api/studies/s/ask", json={"rater": name}, headers=held[name])
+            assert same.json()["id"] == question["id"]
+            shown = next(turn).get(f"/api/studies/s/{question['left']['url']}", headers=held[name])
+            assert shown.status_code == 200
+            body = {"rater": name, "id": question["id"], "answer": "left"}
+            for n in range(2):  # the second time to the other server
+                questions[name] = next(turn).post(
+                    "/api/studies/s/tell", json=body, headers=held[name]
+                )
+                assert questions[name].json()["counted"] is (n == 0)
+            told.append(question["id"])
+    assert len(set(told)) == len(told) == 18
+    assert gd.load_study("s", url).progress().answered == 18
+    for board in boards:
+        board._progress = None  # what is known of other servers may be some time late
+    for name in names:
+        ended = next(turn).post("/api/studies/s/ask", json={"rater": name}, headers=held[name])
+        assert ended.json()["reason"] == "answers"
+        done = next(turn).post("/api/studies/s/finish", json={"rater": name}, headers=held[name])
+        for pane in (done.json()["best"], done.json()["own"]["pane"]):
+            shown = [c.get(f"/api/studies/s/{pane['url']}", headers=held[name]) for c in clients]
+            assert shown[0].content == shown[1].content
+            assert shown[0].status_code == 200
+
+
+def test_a_name_stays_taken_after_a_restart(make_client, tmp_path):
+    url, token = f"sqlite:///{tmp_path / 'a.db'}", "a token of many characters"
+    gd.create_study(gd.Sphere(3), storage=url, study_name="s", rng=0)
+    for code in (200, 409):
+        client = make_client(Board(gd.load_study("s", url)), token=token)
+        link = {"authorization": f"Bearer {client.app.state.keys.rater}"}
+        reply = client.post("/api/studies/s/join", json={"rater": "Ann"}, headers=link)
+        assert reply.status_code == code

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 import re
 
@@ -103,7 +105,7 @@ READ = {
 @pytest.mark.parametrize("name", READ)
 def test_the_script_reads_what_is_sent(name):
     """Each ``name.key`` in duel.js is a field of the model."""
-    code = re.sub(r"//.*|part\.question|options\.page", "", SCRIPT)
+    code = re.sub(r"//.*|part\.question|options\.page|result\.(json|csv)", "", SCRIPT)
     keys = set(re.findall(rf"(?<![.\w]){name}\??\.(\w+)", code))
     assert keys
     assert keys <= set(READ[name].model_fields)
@@ -210,3 +212,135 @@ def test_names_of_raters(bad):
     assert rater_name("A\u0308nn") == "\u00c4nn"
     with pytest.raises(ArgumentError, match="1 to 40 printable characters"):
         rater_name(bad)
+
+
+# -- where a page ends -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("manifold", "count"), [(gd.Rotations(2), 20), (gd.Sphere(3), 30), (gd.Sphere(9), 60)]
+)
+def test_a_page_ends_by_default_and_says_from_the_start_how_far_it_is(manifold, count):
+    board = Board(gd.create_study(manifold, rng=0), solo=True)
+    assert board.answers == count
+    left = []
+    while (reply := board.ask("you"))["state"] == "question" and len(left) < 4:
+        left.append(reply["progress"]["remaining"])
+        board.tell(reply["id"], "left", "you")
+    assert left == [count, count - 1, count - 2, count - 3]
+
+
+def test_each_rater_has_an_end_and_may_go_on():
+    board = Board(gd.create_study(gd.Sphere(3), rng=0), answers=2, solo=False)
+    for rater in ("ann", "bob"):
+        for n in range(2):
+            reply = board.ask(rater)
+            assert reply["progress"]["remaining"] == 2 - n
+            assert reply["progress"]["own"] == n
+            board.tell(reply["id"], "left", rater)
+        reply = board.ask(rater)
+        assert (reply["state"], reply["reason"]) == ("finished", "answers")
+        assert reply["progress"]["share"] == 1.0
+        fits(QuestionReply, reply)
+    assert board.ask("ann", beyond=True)["state"] == "question"
+
+
+def test_a_study_that_ends_by_itself_has_no_other_end():
+    assert create().answers is None  # a budget
+    assert create(answers=3).answers == 3
+    study = gd.create_study(PLANE, rng=0)
+    board = Board(study, accuracy=0.1, solo=True)
+    assert board.answers is None
+    assert board.ask("you")["progress"]["remaining"] == 10  # as long as nothing is known
+    with pytest.raises(ArgumentError, match="answers must be"):
+        Board(study, answers=0)
+
+
+# -- results ---------------------------------------------------------------------------------------
+
+
+def shared(**options) -> Board:
+    study = gd.create_study(gd.Simplex(3), study_name="palette", rng=0)
+    board = Board(study, lambda x: PICTURE, solo=False, **options)
+    for rater in ("ann", "bob") * 3:
+        reply = board.ask(rater)
+        board.tell(reply["id"], "left", rater)
+    return board
+
+
+def test_an_end_page_has_the_picture_and_the_numbers():
+    board = shared(labels=("red", "blue", "yellow"))
+    found = board.outcome("ann", everything=False)
+    fits(OutcomeReply, found | {"following": None, "more": {}})
+    assert [row["name"] for row in found["numbers"]["rows"]] == ["red", "blue", "yellow"]
+    assert sum(row["values"][0] for row in found["numbers"]["rows"]) == pytest.approx(100)
+    assert found["best"]["kind"] == found["own"]["pane"]["kind"] == "image"
+    assert "80 % sure" in found["progress"]["known"]
+    name = found["best"]["url"].removeprefix("best/")
+    assert board.best_named(name).data == PICTURE.data
+    assert board.best_named("of another server").data == PICTURE.data
+    assert found["own"]["pane"]["url"].endswith("?rater=ann")
+
+
+@pytest.mark.parametrize(
+    ("results", "best", "own"), [(True, True, True), ("own", False, True), (False, False, False)]
+)
+def test_the_owner_says_what_raters_see(results, best, own):
+    board = shared(results=results)
+    found = board.outcome("ann", everything=False)
+    assert (found["best"] is not None, found["own"] is not None) == (best, own)
+    assert (found["numbers"] is not None, bool(found["progress"]["known"])) == (best, best)
+    assert found["files"] is False
+    all_of_it = board.outcome("ann")
+    assert all_of_it["best"]
+    assert all_of_it["own"]
+    assert all_of_it["files"] is True
+    fits(OutcomeReply, found | {"following": None, "more": {}})
+
+
+def test_numbers_are_not_shown_twice():
+    board = create(solo=True)
+    board.tell(board.ask("you")["id"], "left", "you")
+    found = board.outcome("you")
+    assert found["best"] is None
+    assert found["numbers"]["rows"][0]["unit"] == "°"
+    assert found["own"] is None
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [({"labels": ("red",)}, "labels must name each of the 3"), ({"labels": "rgb"}, "labels"),
+     ({"results": "all"}, "results must be")],
+)  # fmt: skip
+def test_options_that_do_not_fit_are_refused(options, says):
+    with pytest.raises(ArgumentError, match=says):
+        shared(**options)
+
+
+def test_the_result_as_a_file():
+    board = shared(labels=("red", "blue", "yellow"))
+    found = json.loads(json.dumps(board.result(), allow_nan=False))
+    assert found["best"]["point"] == pytest.approx(board.study.recommend())
+    assert found["answers"] == 6
+    assert [one["name"] for one in found["raters"]] == ["ann", "bob"]
+    assert found["raters"][0]["point"] == pytest.approx(board.study.recommend(rater="ann"))
+    rows = list(csv.DictReader(io.StringIO(board.result_table())))
+    assert [row["who"] for row in rows] == ["all"] * 3 + ["ann"] * 3 + ["bob"] * 3
+    assert [row["number"] for row in rows[:3]] == ["red", "blue", "yellow"]
+    assert sum(float(row["values"]) for row in rows[:3]) == pytest.approx(100)
+    assert rows[0]["unit"] == "%"
+
+
+def test_the_table_has_every_answer_with_its_time_and_numbers():
+    board = shared(labels=("red", "blue", "=1+1"))
+    rows = list(csv.DictReader(io.StringIO(board.table())))
+    duel = board.study.duels[0]
+    assert float(rows[0]["seconds"]) == pytest.approx((duel.answered or 0) - duel.asked, abs=1e-3)
+    assert float(rows[0]["a: red"]) == pytest.approx(100 * duel.a[0])
+    assert float(rows[0]["b: '=1+1"]) == pytest.approx(100 * duel.b[2])
+
+
+def test_html_has_scripts_only_where_the_owner_wants_it():
+    for scripts in (False, True):
+        board = Board(gd.create_study(PLANE, rng=0), lambda _: "<p>Hello", scripts=scripts)
+        assert board.ask("ann")["left"]["scripts"] is scripts

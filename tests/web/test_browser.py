@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import csv
+import io
+import itertools
 import json
 import math
 import os
+import re
+import shlex
 import signal
 import socket
 import subprocess
 import sys
 import time
+import wave
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -20,9 +25,10 @@ import pytest
 
 import geoduel as gd
 from geoduel.level import Leveller
-from geoduel.pictures import largest_rectangle, open_photo, seascape
+from geoduel.pictures import largest_rectangle, open_photo, save_photo, seascape
 from geoduel.web import Board, Content, DuelWidget, Turned, create_app
 
+Image = pytest.importorskip("PIL.Image", reason="Pillow is not installed (extra web)")
 playwright = pytest.importorskip(
     "playwright.sync_api", reason="Playwright is not installed (extra test)"
 )
@@ -160,13 +166,103 @@ def test_a_person_levels_the_demo_by_keyboard_alone(page, address, leveller):
     assert "hidden tilt" in lines
     assert page.locator("[data-part=verdict]").inner_text() == "Level"
     assert page.evaluate("document.activeElement.dataset.part") == "verdict"
-    page.keyboard.press("Tab")  # on to what can be done next
-    page.keyboard.press("Enter")
+    page.keyboard.press("Tab")  # on to the slider's buttons
+    page.keyboard.press("b")
     assert page.locator("[data-do=before]").get_attribute("aria-pressed") == "true"
     page.click("[data-do=more]")
     page.wait_for_selector("[data-state=question]")
     press(page, "z")
     assert answered(page) == count - 1
+
+
+@pytest.fixture
+def photo(tmp_path) -> Path:
+    return save_photo(seascape(1, 0.1, (300, 200)), tmp_path / "sea.jpg")
+
+
+def test_a_photo_is_turned_by_hand_and_saved(page, live, photo, tmp_path):
+    leveller = Leveller(photo, rng=0)
+    page.goto(live(create_app(leveller.board)).address)
+    level_by(page, math.degrees(-0.1))
+    assert page.locator("[data-part=verdict]").inner_text() == "Level"
+    assert "with 80 % certainty" in page.locator("[data-part=lines]").inner_text()
+    found = math.degrees(leveller.angle)
+    for key in ("ArrowLeft", "ArrowLeft", "Shift+ArrowRight", "ArrowLeft"):
+        page.keyboard.press(key)
+    by_hand = round(found, 1) - 0.7  # clockwise to the right
+    assert page.locator(".straighten output").inner_text() == f"{abs(by_hand):.1f}° clockwise"
+    page.focus("#angle")
+    page.keyboard.press("ArrowRight")
+    by_hand -= 0.1
+    line = page.locator(".guide-line")
+    before = line.bounding_box()["y"]
+    page.keyboard.press("Tab")  # the slider has the upright arrows, too
+    page.keyboard.press("ArrowDown")
+    assert line.bounding_box()["y"] > before
+    page.keyboard.press("g")
+    assert line.is_hidden()
+    page.keyboard.press("s")
+    page.wait_for_selector("text=Saved as sea-level.jpg")
+    record = json.loads((tmp_path / "sea-level.json").read_text())
+    assert record["angle_degrees"] == pytest.approx(by_hand, abs=0.01)
+    assert record["by_answers_degrees"] == pytest.approx(found, abs=0.01)
+    assert page.get_by_role("button", name="Save").count() == 0  # nothing is left to save
+    page.keyboard.press("ArrowRight")
+    assert page.get_by_role("button", name="Save").count() == 1
+
+
+def test_finish_without_an_answer_changes_nothing(page, live, photo, tmp_path):
+    before = photo.read_bytes()
+    page.goto(live(create_app(Leveller(photo, rng=0).board)).address)
+    ready(page)
+    page.click("[data-do=finish]")
+    page.wait_for_selector("text=Turn it by hand")
+    page.click("text=Save")
+    page.wait_for_selector("text=Nothing was changed, so sea.jpg stays as it is.")
+    assert photo.read_bytes() == before
+    assert [file.name for file in tmp_path.glob("sea*")] == ["sea.jpg"]
+
+
+def test_a_photo_on_its_side_is_turned_on_the_page(page, live, tmp_path):
+    photo = tmp_path / "side.png"
+    seascape(1, 0.1, (300, 200)).transpose(4).save(photo)  # a quarter clockwise
+    page.goto(live(create_app(Leveller(photo, rng=0).board)).address)
+    ready(page)
+    answer(page, lambda: page.keyboard.press("ArrowLeft"))
+    page.keyboard.press("r")
+    page.wait_for_selector("text=about 6 to go")
+    ready(page)
+    assert all(45 < angle < 135 for angle in angles(page).values())
+    level_by(page, 90 - math.degrees(0.1))
+    said = page.locator(".straighten output").inner_text()
+    assert said.endswith("° counter-clockwise")
+    assert float(said.partition("°")[0]) == pytest.approx(90 - math.degrees(0.1), abs=1)
+
+
+@pytest.mark.parametrize("who", ["page", "phone"])
+@pytest.mark.parametrize("size", [(300, 200), (200, 200), (200, 300)])
+def test_the_whole_photo_is_shown_and_nothing_moves(who, size, request, live, tmp_path):
+    page = request.getfixturevalue(who)
+    photo = save_photo(seascape(1, 0.1, size), tmp_path / "sea.jpg")
+    page.add_init_script(
+        """window.moved = 0; new PerformanceObserver((list) => list.getEntries().forEach(
+             (e) => { if (!e.hadRecentInput) window.moved += e.value; })
+           ).observe({ type: "layout-shift", buffered: true });"""
+    )
+    page.goto(live(create_app(Leveller(photo, rng=0).board)).address)
+    for _ in range(3):
+        ready(page)
+        for pane in page.locator(".panes .frame").all():
+            frame, picture = pane.bounding_box(), pane.locator("img").bounding_box()
+            for low, length in (("x", "width"), ("y", "height")):
+                assert picture[low] >= frame[low] - 1
+                assert picture[low] + picture[length] <= frame[low] + frame[length] + 1
+        press(page, "ArrowLeft")
+    assert page.evaluate("moved") == 0
+    page.click("[data-do=finish]")
+    page.wait_for_selector("[data-state=done]")
+    sides = page.evaluate("[document.documentElement.scrollWidth, innerWidth]")
+    assert sides[0] <= sides[1]
 
 
 def test_clicks_on_pictures_and_buttons_are_answers(page, address, leveller):
@@ -279,6 +375,23 @@ def test_phone(phone, address, leveller):
     assert leveller.study.duels[0].answer != leveller.study.duels[0].left
 
 
+@pytest.mark.slow
+def test_the_owners_page_and_the_end_fit_a_phone(phone, live):
+    study = gd.create_study(gd.Simplex(3), study_name="s", rng=0)
+    board = Board(study, lambda _: Content(_png(), "image/png"), answers=4, solo=False)
+    for n in range(8):
+        duel = study.ask(rater=("Ann", "Bob")[n % 2])
+        study.tell(duel, "ab"[n % 2], rater=duel.rater)
+    server = live(create_app(board, solo=False))
+    for path, last in (("/owner", "[data-part=map] svg"), ("/s/s?rater=Ann", "[data-state=done]")):
+        phone.goto(server.address + path)
+        phone.wait_for_selector(last)
+        assert phone.evaluate("document.documentElement.scrollWidth") <= 360
+    assert phone.locator("text=Best for everybody so far").is_visible()
+    assert phone.locator("text=What you liked best").is_visible()
+    assert "4 answers by you · 8 by 2 people" in phone.locator("[data-part=facts]").inner_text()
+
+
 def test_the_next_question_shows_at_once(page, address, leveller):
     page.goto(address)
     times = []
@@ -326,30 +439,260 @@ def test_a_pair_that_cannot_be_shown_is_skipped(page, live):
     assert "RuntimeError: no such model" in page.locator("[data-part=trouble] pre").inner_text()
 
 
-WAVE = b"RIFF\x24\0\0\0WAVEfmt \x10\0\0\0\1\0\1\0@\x1f\0\0@\x1f\0\0\1\0\x08\0data\0\0\0\0"
+def sound(loud: float, seconds: float = 0.5, pitch: float = 440.0) -> bytes:
+    """A WAV file of a tone."""
+    file = io.BytesIO()
+    with wave.open(file, "wb") as out:
+        out.setnchannels(1)
+        out.setsampwidth(2)
+        out.setframerate(8000)
+        t = np.arange(int(8000 * seconds)) / 8000
+        out.writeframes((32767 * loud * np.sin(2 * np.pi * pitch * t)).astype("<i2").tobytes())
+    return file.getvalue()
+
+
+SVG = "<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 9 6'><path d='M0 0h9v6z'/></svg>"
+KINDS = {
+    "picture": (lambda x: seascape(0, float(x[0]) / 9, (60, 40)), "img"),
+    "svg": (lambda x: SVG, "img"),
+    "html": (lambda x: "<h2>Hello</h2><script>parent.document.title = 'x'</script>", "iframe"),
+    "text": (lambda x: "Plain <b>text</b>", "pre"),
+    "numbers": (None, "pre"),
+    "turned": (lambda x: Turned(Content(_png(), "image/png"), float(x[0]), (60, 40)), "img"),
+    "sound": (lambda x: (sound(0.5), "audio/wav"), "audio"),
+}
+
+
+FAST = ("picture", "html", "sound")
+
+
+@pytest.mark.parametrize(
+    "kind", [kind if kind in FAST else pytest.param(kind, marks=pytest.mark.slow) for kind in KINDS]
+)
+def test_every_kind_of_study_has_its_pair_and_its_end(page, live, kind):
+    render, shown_in = KINDS[kind]
+    board = Board(gd.create_study(gd.Sphere(3), study_name="s", rng=0), render, answers=2)
+    server = live(create_app(board))
+    page.goto(server.address)
+    for _ in range(2):
+        ready(page)
+        assert page.locator(f".panes {shown_in}").count() == 2
+        if kind == "sound":
+            hear_both(page)
+        press(page, "ArrowRight")
+    page.wait_for_selector("[data-state=done]")
+    assert "about" not in page.locator("[data-part=facts]").inner_text()
+    assert page.locator("[data-part=numbers] tr").count() == 3
+    assert "80 % sure" in page.locator("[data-part=numbers]").inner_text()
+    best = page.locator("[data-part=best]")
+    assert best.is_visible() == (render is not None)  # numbers are not shown twice
+    if render is not None:
+        assert best.locator(shown_in).count() == 1
+    if shown_in == "img":  # a picture that arrived, and that is one
+        assert best.locator("img").evaluate("i => i.naturalWidth") > 0
+    elif shown_in == "iframe":
+        frame = best.locator("iframe").element_handle().content_frame()
+        assert frame.locator("h2").inner_text() == "Hello"
+    elif shown_in == "audio":
+        page.wait_for_function("() => document.querySelector('.best audio').duration > 0.4")
+    assert page.title() != "x"
+    page.click("[data-do=more]")
+    ready(page)
+    assert page.locator(f".panes {shown_in}").count() == 2
+
+
+def test_the_result_is_copied_and_downloaded(page, live):
+    study = gd.create_study(gd.Simplex(3), study_name="palette", rng=0)
+
+    def render(x):
+        return seascape(0, float(x[0]), (60, 39)).resize((2000, 1300))  # larger than the page is
+
+    names = ("red", "blue", "yellow")
+    server = live(create_app(Board(study, render, answers=1, labels=names)))
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"], origin=server.address)
+    page.goto(server.address)
+    ready(page)
+    press(page, "ArrowLeft")
+    page.click("[data-do=copy]")
+    page.wait_for_selector("text=Copied")
+    copied = page.evaluate("navigator.clipboard.readText()").splitlines()
+    weights = dict(line.split("\t") for line in copied)
+    best = dict(zip(names, 100 * study.recommend(), strict=True))
+    assert {name: float(w) for name, w in weights.items()} == pytest.approx(best)
+    files = {}
+    for link in page.locator("[data-part=keep] a:visible").all():
+        with page.expect_download() as download:
+            link.click()
+        files[download.value.suggested_filename] = Path(download.value.path()).read_bytes()
+    assert set(files) == {"palette-result.json", "palette-result.csv", "palette-best.png"}
+    assert json.loads(files["palette-result.json"])["best"]["point"] == pytest.approx(
+        study.recommend()
+    )
+    assert Image.open(io.BytesIO(files["palette-best.png"])).size == (2000, 1300)
+
+
+def test_two_quick_clicks_are_one_answer_and_a_word(page, address, leveller):
+    page.goto(address)
+    ready(page)
+    page.evaluate("document.querySelectorAll('.choose').forEach((b) => b.click())")
+    page.wait_for_selector("text=only the first click counts")
+    page.wait_for_function("() => document.querySelector('main').dataset.question === '1'")
+    ready(page)
+    assert leveller.study.progress().answered == 1
+
+
+def test_the_two_ways_not_to_choose_say_how_they_differ(page, live):
+    study = gd.create_study(gd.Sphere(3), study_name="s", rng=0)
+    page.goto(live(create_app(Board(study))).address)
+    ready(page)
+    for answer, says in (("tie", "counts as equal"), ("skip", "counts as nothing")):
+        assert says in page.locator(f"[data-answer={answer}]").inner_text()
+
+
+def test_nothing_moves_while_pictures_load(page, live):
+    """Cumulative layout shift of the first question and of three answers."""
+    study = gd.create_study(gd.Sphere(3), study_name="s", rng=0)
+
+    def render(x):
+        time.sleep(0.1)
+        return seascape(0, float(x[0]), (300, 200))
+
+    page.add_init_script(
+        """window.shifts = [];
+           new PerformanceObserver((list) => shifts.push(...list.getEntries().map((e) =>
+             [e.value, e.hadRecentInput, ...e.sources.map((s) => s.node?.outerHTML?.slice(0, 80))]))
+           ).observe({ type: "layout-shift", buffered: true });"""
+    )
+    page.goto(live(create_app(Board(study, render))).address)
+    for _ in range(3):
+        ready(page)
+        # A click from the script: what a person does would excuse every shift that follows.
+        answer(page, lambda: page.evaluate("document.querySelector('.choose').click()"))
+    ready(page)
+    assert page.evaluate("shifts") == []
+
+
+# -- sound and film --------------------------------------------------------------------------------
+
+
+def hear_both(page) -> None:
+    for _ in range(2):
+        page.keyboard.press("x")
+        playing = ".pane:has(.playing)"
+        page.wait_for_selector(playing)
+        side = page.locator(playing).get_attribute("data-side")
+        page.wait_for_function(
+            """(side) => !document.querySelector(`[data-side=${side}] .listen`).textContent
+                 .includes("not heard")
+               && document.querySelector(`[data-side=${side}] audio`).currentTime > 0.2""",
+            arg=side,
+        )
+        page.wait_for_timeout(500)
+
+
+def test_sounds_are_heard_before_they_are_judged_and_as_loud(page, live):
+    study = gd.create_study(gd.Torus(2), study_name="s", rng=0)
+    loud = {0: 0.8, 1: 0.2}
+    turn = itertools.count()
+    board = Board(study, lambda _: (sound(loud[next(turn) % 2]), "audio/wav"))
+    page.goto(live(create_app(board)).address)
+    ready(page)
+    for key in ("ArrowLeft", "ArrowUp"):
+        page.keyboard.press(key)
+        page.wait_for_selector("text=Listen to both first")
+    page.click(".choose[data-answer=right]")
+    assert study.progress().answered == 0
+    volumes = "[...document.querySelectorAll('.panes audio')].map((a) => a.volume)"
+    page.wait_for_function(f"() => Math.min(...{volumes}) < 1")
+    assert sorted(page.evaluate(volumes)) == pytest.approx([0.25, 1.0], rel=0.01)
+    page.keyboard.press("x")  # one key: the first, then the other at the same moment
+    page.wait_for_selector("[data-side=left] .listen.playing")
+    assert page.locator("[data-part=toggle]").inner_text() == "Switch to B"
+    page.keyboard.press("x")
+    page.wait_for_selector("[data-side=right] .listen.playing")
+    assert page.locator(".listen.playing").count() == 1
+    hear_both(page)
+    press(page, "ArrowRight")
+    assert study.progress().answered == 1
+    press(page, "ArrowDown")  # what cannot be judged can be skipped unheard
+    assert page.locator("text=not heard yet").count() == 2
+
+
+def test_a_sound_that_cannot_be_played_is_skipped(page, live):
+    study = gd.create_study(gd.Torus(2), study_name="s", rng=0)
+    page.goto(live(create_app(Board(study, lambda _: (b"no sound", "audio/wav")))).address)
+    page.wait_for_selector("text=This pair cannot be shown")
+    assert page.locator("text=This one cannot be played.").count() >= 1
+    ready(page)
+    press(page, "ArrowDown")
+    assert study.duels[0].answer == "skip"
+
+
+@pytest.fixture(scope="module")
+def film(browser) -> bytes:
+    """A second of film, made by the browser itself."""
+    page = browser.new_page()
+    data = page.evaluate(
+        """async () => {
+          const canvas = document.createElement("canvas");
+          [canvas.width, canvas.height] = [64, 48];
+          const context = canvas.getContext("2d");
+          const recorder = new MediaRecorder(canvas.captureStream(25), { mimeType: "video/webm" });
+          const parts = [];
+          recorder.ondataavailable = (e) => parts.push(e.data);
+          const over = new Promise((done) => (recorder.onstop = done));
+          recorder.start(100);
+          for (let i = 0; i < 30; i++) {
+            context.fillStyle = `hsl(${12 * i} 80% 50%)`;
+            context.fillRect(0, 0, 64, 48);
+            await new Promise((done) => setTimeout(done, 40));
+          }
+          recorder.stop();
+          await over;
+          return [...new Uint8Array(await new Blob(parts).arrayBuffer())]; }"""
+    )
+    page.close()
+    return bytes(data)
 
 
 @pytest.mark.slow
-def test_other_kinds_of_content(page, live):
-    kinds = [
-        "<h2>Hello</h2><script>parent.document.title = 'broken'</script>",
-        "<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 9 6'><path d='M0 0h9v6z'/></svg>",
-        "Plain <b>text</b>",
-        (WAVE, "audio/wav"),
-    ]
-    selectors = ["iframe[sandbox='']", "img", "pre", "audio[controls]"]
-    boards = [
-        Board(gd.create_study(gd.Sphere(3), study_name=f"s{n}", rng=0), lambda _, k=k: k)
-        for n, k in enumerate(kinds)
-    ]
+def test_films_run_in_step(page, live, film):
+    study = gd.create_study(gd.Torus(2), study_name="s", rng=0)
+    page.goto(live(create_app(Board(study, lambda _: (film, "video/webm")))).address)
+    ready(page)
+    page.keyboard.press("ArrowLeft")
+    page.wait_for_selector("text=Watch both first")
+    page.keyboard.press("x")
+    times = "[...document.querySelectorAll('.panes video')].map((v) => v.currentTime)"
+    page.wait_for_function(f"() => {times}.every((t) => t > 0.3)")
+    first, second = page.evaluate(times)
+    assert abs(first - second) < 0.3
+    page.wait_for_timeout(2500)
+    press(page, "ArrowLeft")
+    assert study.progress().answered == 1
+
+
+def test_scripts_of_html_run_shut_away_and_only_if_wanted(browser, live):
+    code = """<p id=p>still</p><script>
+      p.textContent = "ran";
+      try { parent.document.title = "broken"; } catch { p.textContent += ", shut away"; }
+      fetch("/api/studies").then(() => (p.textContent += ", reached"))
+        .catch(() => (p.textContent += ", alone"));
+    </script>"""
+    studies = [gd.create_study(gd.Torus(2), study_name=f"s{n}", rng=0) for n in range(2)]
+    boards = [Board(s, lambda _: code, scripts=bool(n)) for n, s in enumerate(studies)]
     server = live(create_app(boards))
-    for n, selector in enumerate(selectors):
+    page = browser.new_page()  # whose console may say what was refused
+    for n, says in enumerate(("still", "ran, shut away, alone")):
         page.goto(f"{server.address}/s/s{n}")
         ready(page)
-        assert page.locator(f".panes {selector}").count() == 2
-        press(page, "ArrowRight")
-    assert "<b>" in boards[2].shown(boards[2].duel(0), "left").data.decode()
+        frame = page.frame_locator(".panes iframe >> nth=0")
+        frame.locator(f"text='{says}'").wait_for()
+        assert page.locator(".panes iframe").first.get_attribute("sandbox") == (
+            "allow-scripts" if n else ""
+        )
     assert page.title() != "broken"
+    page.close()
 
 
 @pytest.mark.slow
@@ -373,7 +716,7 @@ def test_several_raters_and_the_owner(browser, page, live):
     ready(ann)
     assert "token" not in ann.url
     answer(ann, lambda: ann.keyboard.press("ArrowLeft"))
-    page.wait_for_selector("text=1 answers")
+    page.wait_for_selector("text=1 answer ·")
     assert ann.goto(f"{server.address}/s/{board.key}?rater=Bob").status == 403
     ann.goto(f"{server.address}/s/{board.key}")  # her link opens no other name
     assert ann.locator("form[data-join]").count() == 0
@@ -407,8 +750,6 @@ def test_several_raters_and_the_owner(browser, page, live):
 
 
 def _png() -> bytes:
-    import io
-
     file = io.BytesIO()
     seascape(0, 0.1, (60, 40)).save(file, "PNG")
     return file.getvalue()
@@ -437,6 +778,7 @@ def test_the_widget_in_a_page_that_is_not_ours(page):
              let tell;
              widget.render({ el: cell, model: {
                get: () => "Which one?",
+               set: () => {}, save_changes: () => {},
                on: (_, heard) => (tell = heard),
                send: async (message) => tell(await hear(message)) } }); }""",
         widget._esm,
@@ -464,7 +806,8 @@ def test_the_page_at_some_path_of_a_proxy(page, leveller, live, proxied):
     assert page.url == f"{front.address}/s/seascape"
     press(page, "ArrowLeft")
     assert leveller.study.progress().answered == 1
-    page.click("text=Studies")
+    assert page.locator("text=Studies").count() == 0  # in a tool for one photo
+    page.goto(f"{front.address}/owner")
     page.wait_for_selector("text=Live")
     page.click("text=HTTP interface")
     page.wait_for_selector("text=Tell an answer")
@@ -486,9 +829,12 @@ def axe() -> str:
 
 @pytest.mark.parametrize("scheme", ["light", pytest.param("dark", marks=pytest.mark.slow)])
 def test_axe_finds_no_violations(browser, axe, leveller, live, scheme):
+    tone = lambda _: (sound(0.5), "audio/wav")  # noqa: E731
     boards = [
         leveller.board,
         Board(gd.create_study(gd.Sphere(3), study_name="s", rng=0), solo=False),
+        Board(gd.create_study(gd.Simplex(3), study_name="t", rng=0), lambda _: "Some words"),
+        Board(gd.create_study(gd.Torus(2), study_name="u", rng=0), tone),
     ]
     server = live(create_app(boards))
     context = browser.new_context(color_scheme=scheme, reduced_motion="reduce")
@@ -511,14 +857,151 @@ def test_axe_finds_no_violations(browser, axe, leveller, live, scheme):
     page.click("[data-do=finish]")
     page.wait_for_selector("[data-state=done]")
     check("the end")
-    for path in ("/s/s", "/s/s?rater=Ann", "/owner", "/api", "/nothing"):
+    for path in ("/s/s", "/s/s?rater=Ann", "/s/t", "/s/u", "/owner", "/api", "/nothing"):
         page.goto(server.address + path)
-        if "rater" in path:
+        if path not in ("/s/s", "/owner", "/api", "/nothing"):
             ready(page)
+        if path == "/s/t":
+            press(page, "ArrowLeft")
+            page.click("[data-do=finish]")
+            page.wait_for_selector("[data-part=numbers] table")
         if path == "/owner":
-            page.wait_for_selector("table")
+            page.wait_for_selector("[data-part=map] svg")
         check(path)
     context.close()
+
+
+def tree(page, place: str = "main") -> str:
+    """The accessibility tree of a part of the page: what a screen reader is told."""
+    return page.locator(place).aria_snapshot()
+
+
+def lines(text: str) -> list[str]:
+    return [line.strip().removeprefix("- ") for line in text.splitlines()]
+
+
+def test_each_state_is_told_to_a_screen_reader(page, live):
+    study = gd.create_study(gd.Simplex(3), study_name="s", rng=0)
+    picture = Content(_png(), "image/png", "a palette")
+    options = {"question": "Which palette?", "answers": 1, "labels": ("red", "blue", "yellow")}
+    server = live(create_app(Board(study, lambda _: picture, **options)))
+    page.goto(server.address)
+    ready(page)
+    said = tree(page)
+    for words in (
+        'progressbar "Progress of the study"',
+        "status: Question 1. Which palette? 0 answers · about 1 to go",
+        'heading "Which palette?" [level=1]',
+        'region "First choice":',
+        'img "a palette"',
+        'button "← This one (the first)"',
+        'region "Second choice":',
+        'button "→ This one (the second)"',
+        'group "Other answers and tools":',
+        'button "Z Undo"',
+        'button "↑ Can’t tell counts as equal"',
+        'button "↓ Skip counts as nothing"',
+        'button "Finish" [disabled]',
+    ):
+        assert words in lines(said), said
+    page.keyboard.press("z")  # nothing to take back: said, not only shown
+    page.wait_for_selector("text=There is no answer to take back")
+    assert "alert: There is no answer to take back." in lines(tree(page))
+    page.keyboard.press("ArrowLeft")
+    page.wait_for_selector("[data-state=done]")
+    said = tree(page)
+    for words in (
+        'heading "The result" [level=1]',
+        'img "a palette"',
+        'rowheader "yellow"',
+        'group "Keep the result":',
+        'button "Copy"',
+        'link "Picture":',
+        'group "What next":',
+        'button "Keep going"',
+    ):
+        assert words in lines(said), said
+    assert page.evaluate("document.activeElement.textContent") == "The result"  # where one goes on
+    page.keyboard.press("h")
+    page.wait_for_selector("dialog[open] li")
+    said = tree(page, "dialog")
+    assert 'dialog "History":' in lines(said), said
+    assert 'img "a palette"' in lines(said), said
+    page.keyboard.press("Escape")
+    page.goto(f"{server.address}/owner")
+    page.wait_for_selector("[data-part=map] svg")
+    said = tree(page)
+    for words in (
+        'article "s":',
+        'heading "The best point" [level=3]',
+        'heading "Where the choices lay" [level=3]',
+        'img "A map of the choices of the last 1 answer.": red blue yellow',
+        'columnheader "Verdict"',
+        'columnheader "Usual time"',
+    ):
+        assert words in lines(said), said
+
+
+def test_sounds_are_told_to_a_screen_reader(page, live):
+    study = gd.create_study(gd.Torus(2), study_name="s", rng=0)
+    page.goto(live(create_app(Board(study, lambda _: (sound(0.5), "audio/wav")))).address)
+    ready(page)
+    for words in (
+        'button "A not heard yet"',
+        'button "B not heard yet"',
+        'group "Player":',
+        'button "X Play A"',
+        'slider "Position": "0"',
+    ):
+        assert words in lines(tree(page)), tree(page)
+
+
+def test_a_study_is_answered_by_tab_and_enter_alone(page, live):
+    study = gd.create_study(gd.Sphere(3), study_name="s", rng=0)
+    page.goto(live(create_app(Board(study, answers=2))).address)
+
+    def go_to(name: str) -> None:
+        for _ in range(30):
+            page.keyboard.press("Tab")
+            focused = page.evaluate(
+                "document.activeElement.textContent.trim().replace(/\\s+/g, ' ')"
+            )
+            if name in focused:
+                return
+        raise AssertionError(f"no way to {name}")
+
+    for name in ("This one (the second)", "Can’t tell"):
+        ready(page)
+        go_to(name)
+        answer(page, lambda: page.keyboard.press("Enter"))
+    assert [duel.answer for duel in study.duels[:2]] == [
+        "ab".replace(study.duels[0].left, ""),
+        "tie",
+    ]
+    page.wait_for_selector("[data-state=done]")
+    go_to("Keep going")
+    page.keyboard.press("Enter")
+    ready(page)
+
+
+def test_the_end_of_a_photo_is_told_to_a_screen_reader(page, live, photo):
+    page.goto(live(create_app(Leveller(photo, rng=0).board)).address)
+    level_by(page, math.degrees(-0.1))
+    said = tree(page)
+    for words in (
+        'heading "Level" [level=1]',
+        'img "The photo as it will be saved"',
+        'button "Turn 0.1° clockwise": ↷',
+        'button "S Save"',
+        'button "B Show before"',
+        'button "G Guide" [pressed]',
+        'button "R Turn 90°"',
+        'button "Compare more"',
+    ):
+        assert words in lines(said), said
+    assert 'slider "Fine-tune"' in said
+    assert "with 80 % certainty" in page.locator("[role=status]").inner_text()
+    assert page.evaluate("document.activeElement.textContent") == "Level"
 
 
 # -- processes -------------------------------------------------------------------------------------
@@ -533,11 +1016,12 @@ def free_port() -> int:
 class Process:
     """A command of geoduel in a process of its own."""
 
-    def __init__(self, *arguments: str, **environment: str) -> None:
+    def __init__(self, *arguments: str, folder: Path | None = None, **environment: str) -> None:
         self.output = ""
         code = "import sys; from geoduel.cli import main; sys.exit(main())"
         self.process = subprocess.Popen(
             [sys.executable, "-c", code, *arguments],
+            cwd=folder,
             env={**os.environ, **environment},
             text=True,
             stdout=subprocess.PIPE,
@@ -576,6 +1060,52 @@ study = gd.create_study(plane, x0=np.eye(2), storage="sqlite:///{db}", study_nam
 picture = content(seascape(0, 0.2, (300, 200)))
 def render(r): return Turned(picture, float(plane.to_angle(r)), (300, 200))
 """
+
+
+@pytest.mark.parametrize("count", [6, pytest.param(30, marks=pytest.mark.slow)])
+def test_a_stranger_makes_a_palette_study_from_the_page_alone(page, tmp_path, count):
+    """The file and the command of docs/duel-page.md, as they stand there, until the result.
+
+    The fast form has fewer answers, and asks nothing of the result.
+    """
+    text = (Path(__file__).parents[2] / "docs" / "duel-page.md").read_text(encoding="utf-8")
+    text = text.split("## A study of your own")[1].split("\n## ")[0]
+    fences = re.findall(r"^```(\w+)\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+    code = next(body for kind, body in fences if kind == "python")
+    line = next(body for kind, body in fences if kind == "sh").strip()
+    (tmp_path / "palette.py").write_text(code, encoding="utf-8")
+    program, *arguments = shlex.split(line)
+    assert program == "geoduel"
+    arguments += [] if count == 30 else ["--answers", str(count)]
+    liked = {"red": 50, "blue": 30, "yellow": 20}
+    with Process(*arguments, "--port", str(free_port()), folder=tmp_path) as server:
+        page.goto(server.link)
+        ready(page)
+        assert page.locator("h1:visible").inner_text() == "Which palette do you like better?"
+        assert f"about {count} to go" in page.locator("[data-part=facts]").inner_text()
+        study = gd.load_study("palette", f"sqlite:///{tmp_path / 'palette.db'}")
+        best = np.array(list(liked.values())) / 100
+        for _ in range(count):
+            ready(page)
+            duel = study.duel(int(page.locator("main").get_attribute("data-question")))
+            nearer = (
+                "a"
+                if study.manifold.dist(duel.a, best) < study.manifold.dist(duel.b, best)
+                else "b"
+            )
+            press(page, KEY["left" if duel.left == nearer else "right"])
+        assert page.locator("[data-part=verdict]").inner_text() == "The result"
+        rows = page.locator("[data-part=numbers] tr").all_inner_texts()
+        shown = {
+            name: float(value.removesuffix(" %")) for name, value in (r.split("\t") for r in rows)
+        }
+        assert shown == pytest.approx(liked, abs=6 if count == 30 else 100)
+        with page.expect_download() as download:
+            page.click("[data-part=keep] >> text=Picture")
+        picture = Path(download.value.path()).read_bytes()
+        assert Image.open(io.BytesIO(picture)).size == (900, 600)
+        assert server.stop(signal.SIGINT) == 0
+    assert f"palette: {count} answers; the best point\nred: " in server.output
 
 
 @pytest.mark.slow
@@ -628,6 +1158,7 @@ def test_a_person_levels_eight_real_photos(page, tmp_path, shared):
         page.goto(server.link)
         for number, (_, tilt) in enumerate(chosen, 1):
             level_by(page, -tilt)
+            page.keyboard.press("s")
             page.wait_for_selector("text=Saved as")
             if number < count:
                 page.click("[data-part=following]")
@@ -646,8 +1177,6 @@ def test_a_person_levels_eight_real_photos(page, tmp_path, shared):
 
 @pytest.mark.slow
 def test_level_goes_on_after_an_interruption(page, tmp_path):
-    from geoduel.pictures import save_photo
-
     photo, port = save_photo(seascape(1, 0.2, (300, 200)), tmp_path / "sea.jpg"), free_port()
     command = ("level", str(photo), "--no-browser", "--port", str(port))
     with Process(*command, XDG_STATE_HOME=str(tmp_path / "state")) as server:
@@ -660,10 +1189,12 @@ def test_level_goes_on_after_an_interruption(page, tmp_path):
         ready(page)
         assert answered(page) == 1
         level_by(page, -math.degrees(0.2))
+        page.keyboard.press("s")
         page.wait_for_selector("text=Saved as sea-level.jpg")
         page.click("[data-part=done] [data-do=undo]")
         page.wait_for_selector("[data-state=question]")
         level_by(page, -math.degrees(0.2))
+        page.keyboard.press("s")
         page.wait_for_selector("text=Saved as sea-level.jpg")
         server.stop(signal.SIGINT)
     assert sorted(p.name for p in tmp_path.glob("sea*")) == [

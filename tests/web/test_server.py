@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import socket
 from types import SimpleNamespace
@@ -175,7 +176,7 @@ def test_what_is_printed(board, monkeypatch, capsys):
         r"Open (http://127\.0\.0\.1:\d+/)\?token=([\w-]{32})\nCtrl-C ends it\.\n", said.out
     )
     assert link
-    assert said.err == ""
+    assert "nothing is encrypted" not in said.err
     # Others can read what starts a browser: its token is another one, which is good once.
     assert opened[0].startswith(f"{link[1]}?token=")
     assert link[2] not in opened[0]
@@ -188,11 +189,35 @@ def test_what_is_printed(board, monkeypatch, capsys):
     said = capsys.readouterr()
     assert "Open https://duels.example/palette/?token=" in said.out
     assert "For raters: https://duels.example/palette/?token=" in said.out
-    assert said.err == ""
+    assert "nothing is encrypted" not in said.err
+
+
+def test_a_study_in_memory_says_so_and_prints_its_result(board, monkeypatch, capsys):
+    def answers(*_):
+        board.tell(board.ask("you")["id"], "left", "you")
+
+    monkeypatch.setattr(server, "run", answers)
+    server.serve(board)
+    said = capsys.readouterr()
+    assert "tilt: kept in memory alone, so Ctrl-C loses the answers" in said.err
+    assert said.err.count("\n") == 1
+    first, angle, known, point = said.out.splitlines()
+    assert first == "tilt: 1 answer; the best point"
+    assert angle.startswith("angle: ")
+    assert known.endswith("(80 % sure)")
+    assert json.loads(point) == pytest.approx(board.study.recommend())
+
+
+def test_a_study_on_disk_without_answers_says_nothing(tmp_path, monkeypatch, capsys):
+    study = gd.create_study(gd.Sphere(3), storage=f"sqlite:///{tmp_path / 'a.db'}", study_name="s")
+    monkeypatch.setattr(server, "run", lambda *_: None)
+    server.serve(study, labels=("x", "y", "z"), accuracy=0.1, results=False, question="Which?")
+    said = capsys.readouterr()
+    assert (said.out, said.err) == ("", "")
 
 
 def test_boards_bring_their_own_options(board):
-    with pytest.raises(ArgumentError, match="render and options"):
+    with pytest.raises(ArgumentError, match="options such as question come with a study"):
         server.serve(board, question="Which?")
     with pytest.raises(ArgumentError, match="at least one"):
         server.serve([])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 import warnings
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
@@ -13,11 +14,23 @@ import numpy as np
 from .._support.check import positive_int
 from .._support.files import write_whole
 from ..errors import MissingExtraError, PictureError
+from .metadata import deep, keep, options
 
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-__all__ = ["open_photo", "picture_format", "pillow", "save_photo", "shrink", "upright"]
+__all__ = [
+    "SUFFIXES",
+    "is_lossless",
+    "open_photo",
+    "picture_format",
+    "pillow",
+    "plain",
+    "save_name",
+    "save_photo",
+    "shrink",
+    "upright",
+]
 
 
 MAX_PIXELS = 150_000_000
@@ -25,10 +38,22 @@ MAX_PIXELS = 150_000_000
 MAX_BYTES = 500_000_000
 """Largest file of a picture."""
 
-_FORMATS = {".jpg": "JPEG", ".jpeg": "JPEG", ".png": "PNG", ".webp": "WEBP"}
-_SUFFIXES = {"JPEG": ".jpg", "PNG": ".png", "WEBP": ".webp"}
-_ORIENTATION, _WIDTH, _HEIGHT = 0x0112, (0x0100, 0xA002), (0x0101, 0xA003)  # EXIF tags
-_EXIF_IFD = 0x8769
+_SUFFIXES = {
+    "JPEG": (".jpg", ".jpeg", ".jpe", ".jfif"),
+    "PNG": (".png",),
+    "WEBP": (".webp",),
+    "TIFF": (".tif", ".tiff"),
+    "HEIF": (".heic", ".heif", ".hif"),
+    "AVIF": (".avif",),
+}
+SUFFIXES = tuple(suffix for suffixes in _SUFFIXES.values() for suffix in suffixes)
+"""Endings of the files that can be opened and saved."""
+_NAMES = "JPEG, PNG, WebP, TIFF, HEIF or AVIF"
+_HEAD = 1 << 16  # bytes of a file in which it says what it is
+# The same colours in a mode whose pixels can be interpolated.
+_PLAIN = {"1": "L", "HSV": "RGB", "RGBX": "RGB", "YCbCr": "RGB", "PA": "RGBA", "RGBa": "RGBA"}
+_PLAIN |= {"La": "LA", "I;16L": "I;16", "I;16B": "I;16", "I;16N": "I;16"}
+_TURNABLE = ("L", "LA", "RGB", "RGBA", "CMYK", "I;16")
 
 
 def open_photo(
@@ -38,7 +63,9 @@ def open_photo(
     max_pixels: int = MAX_PIXELS,
     max_bytes: int = MAX_BYTES,
 ) -> Image:
-    """Open a JPEG, PNG or WebP picture completely, upright as its EXIF orientation says.
+    """Open a picture completely, upright as its EXIF orientation says.
+
+    JPEG, PNG, WebP and TIFF; HEIF and AVIF with the extra ``photos``.
 
     Parameters
     ----------
@@ -55,19 +82,22 @@ def open_photo(
     PIL.Image.Image
         In a mode that can be turned: L, LA, RGB, RGBA, CMYK or, for 16-bit grey, I;16. ``format``
         is that of the file, ``info`` holds its metadata, which `turn` and `save_photo` keep.
+        ``info["bits"]`` is there where a HEIF or AVIF has more than 8 bits a colour: these are
+        opened with 8.
 
     Raises
     ------
     PictureError
-        If the file is of another kind, damaged, cut short, animated, or too large.
+        If the file is of another kind, damaged, cut short, animated, of several pages, or too
+        large. If it has 16 bits a colour, since it would be saved with 8; grey keeps its 16.
     OSError
         If it cannot be read, or is not there.
     MissingExtraError
-        If Pillow is not installed.
+        If Pillow, or what it needs for the file's kind, is not installed.
 
     Examples
     --------
-    >>> import io, tempfile
+    >>> import tempfile
     >>> from geoduel.pictures import seascape
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     name = Path(folder) / "sea.jpg"
@@ -85,14 +115,17 @@ def open_photo(
         raise PictureError(f"{path.name} is empty")
     with path.open("rb") as file, warnings.catch_warnings():
         warnings.simplefilter("ignore")  # Pillow's remarks on odd files; limits are checked below
+        head = file.read(_HEAD)
+        file.seek(0)
+        kinds = _readable(pil, head, path.name)
         try:
-            image = pil.open(file, formats=("JPEG", "PNG", "WEBP"))
+            image = pil.open(file, formats=kinds)
         except pil.DecompressionBombError:
             raise PictureError(
                 f"{path.name} has more than {max_pixels / 1e6:,.0f} megapixels"
             ) from None
         except Exception:  # hostile bytes can end in anything
-            raise PictureError(f"{path.name} is not a JPEG, PNG or WebP picture") from None
+            raise PictureError(f"{path.name} is not a {_NAMES} picture") from None
         pixels = image.width * image.height
         if pixels > positive_int(max_pixels, "max_pixels"):
             raise PictureError(
@@ -100,8 +133,12 @@ def open_photo(
                 f"expected at most {max_pixels / 1e6:,.0f}"
             )
         kind = "JPEG" if image.format == "MPO" else image.format
-        if kind != "JPEG" and getattr(image, "is_animated", False):
-            raise PictureError(f"{path.name} is animated, expected a single picture")
+        # Of several pictures in a JPEG or HEIF, the first is the photo.
+        if kind not in ("JPEG", "HEIF") and getattr(image, "is_animated", False):
+            many = "has several pages" if kind == "TIFF" else "is animated"
+            raise PictureError(f"{path.name} {many}, expected a single picture")
+        bits = deep(image, head)
+        _check_colours(image, bits, path.name)
         if preview is not None:
             scale = positive_int(preview, "preview") / max(image.size)
             image.draft(None, (math.ceil(scale * image.width), math.ceil(scale * image.height)))
@@ -113,9 +150,12 @@ def open_photo(
             raise PictureError(
                 f"{path.name} is damaged or was cut short: it cannot be decoded to its end"
             ) from None
+        keep(image)
         image = upright(image)
-    image = _turnable(image)
+    image = plain(image)
     image.format = kind
+    if bits > 8 and kind in ("HEIF", "AVIF"):
+        image.info["bits"] = bits
     return image
 
 
@@ -135,25 +175,26 @@ def shrink(image: Image, longest: int) -> Image:
     # The gap lets Pillow halve large pictures first, which is quick and invisible.
     small = image.resize(size, pil.Resampling.LANCZOS, reducing_gap=3.0) if scale < 1 else image
     if small.mode.startswith("I"):
-        small = pil.fromarray((np.asarray(small) >> 8).astype(np.uint8))
+        small = pil.fromarray(np.clip(np.asarray(small) >> 8, 0, 255).astype(np.uint8))
     mode = {"LA": "RGBA", "CMYK": "RGB"}.get(small.mode, small.mode)
     return small.convert(mode) if mode != small.mode else small.copy()
 
 
 def picture_format(path: str | os.PathLike[str]) -> str:
-    """Return "JPEG", "PNG" or "WEBP" by a file's ending; refuse other endings.
+    """Return "JPEG", "PNG", ... by a file's ending; refuse other endings.
 
     Examples
     --------
-    >>> picture_format("sea.JPG")
-    'JPEG'
+    >>> picture_format("sea.JPG"), picture_format("phone.heic")
+    ('JPEG', 'HEIF')
     """
     suffix = Path(path).suffix.lower()
-    if suffix not in _FORMATS:
-        raise PictureError(
-            f"the ending of {Path(path).name!r} is {suffix!r}, expected {', '.join(_FORMATS)}"
-        )
-    return _FORMATS[suffix]
+    for kind, suffixes in _SUFFIXES.items():
+        if suffix in suffixes:
+            return kind
+    raise PictureError(
+        f"the ending of {Path(path).name!r} is {suffix!r}, expected {', '.join(SUFFIXES)}"
+    )
 
 
 def save_photo(
@@ -162,8 +203,8 @@ def save_photo(
     """Save a picture at full quality with its metadata; complete or not at all.
 
     JPEG is written at quality 95 without thinning out colours. EXIF keeps everything but its
-    thumbnail, with size and orientation put right; colour profile, XMP, resolution and comments
-    are kept.
+    thumbnail, with size and orientation put right; colour profile, XMP, IPTC, resolution and
+    comments are kept.
 
     Parameters
     ----------
@@ -186,7 +227,7 @@ def save_photo(
     FileExistsError
         If the file exists and ``overwrite`` is False.
     PictureError
-        If the ending is none of .jpg, .jpeg, .png, .webp, or the format cannot hold the picture.
+        If the ending is of no such format, or the format cannot hold the picture.
     OSError
         If it cannot be written; no part of a file is left behind.
 
@@ -202,20 +243,23 @@ def save_photo(
     kind = picture_format(path)
     if not overwrite and path.exists():
         raise FileExistsError(f"{path} exists")
-    if kind == "PNG" and image.mode == "CMYK":
-        raise PictureError(f"PNG holds no CMYK, the mode of the picture for {path.name}; save JPEG")
-    if kind == "JPEG":
-        if image.mode in ("LA", "RGBA"):
-            white = pillow().new("RGBA", image.size, "white")
-            flat = pillow().alpha_composite(white, image.convert("RGBA")).convert("RGB")
-            flat.info, image = dict(image.info), flat
-        elif image.mode.startswith("I"):
-            raise PictureError(f"JPEG holds 8 bits, the picture for {path.name} has 16; save PNG")
+    if image.mode == "CMYK" and kind not in ("JPEG", "TIFF"):
+        raise PictureError(
+            f"{kind} holds no CMYK, the mode of the picture for {path.name}; save JPEG"
+        )
+    if image.mode.startswith("I") and kind not in ("PNG", "TIFF", "HEIF"):
+        raise PictureError(f"{kind} holds 8 bits, the picture for {path.name} has 16; save PNG")
+    if kind == "JPEG" and image.mode in ("LA", "RGBA"):
+        white = pillow().new("RGBA", image.size, "white")
+        flat = pillow().alpha_composite(white, image.convert("RGBA")).convert("RGB")
+        flat.info, image = dict(image.info), flat
+    if kind in ("HEIF", "AVIF"):
+        _openers(pillow())
 
     def write(file: BinaryIO) -> None:
         try:
-            image.save(file, kind, **_options(image, kind, lossless))
-        except ValueError as error:
+            image.save(file, kind, **options(image, kind, lossless))
+        except (ValueError, KeyError) as error:  # no such format here, or it cannot be
             raise PictureError(f"cannot write {path.name} as {kind}: {error}") from None
 
     write_whole(path, write, overwrite=overwrite)
@@ -224,8 +268,22 @@ def save_photo(
 
 def save_name(image: Image, path: Path) -> Path:
     """``path`` with an ending that fits the picture's format: a PNG named .jpg becomes .png."""
-    fits = _FORMATS.get(path.suffix.lower()) == image.format or image.format not in _SUFFIXES
-    return path if fits else path.with_suffix(_SUFFIXES[image.format or ""])
+    fitting = _SUFFIXES.get(image.format or "", (path.suffix.lower(),))
+    return path if path.suffix.lower() in fitting else path.with_suffix(fitting[0])
+
+
+def is_lossless(path: Path) -> bool:
+    """Whether a WebP file is of the lossless kind: its pixels are in a VP8L chunk."""
+    with path.open("rb") as file:
+        head = file.read(12)
+        if head[:4] != b"RIFF" or head[8:] != b"WEBP":
+            return False
+        while len(chunk := file.read(8)) == 8:
+            if chunk[:4] in (b"VP8 ", b"VP8L"):
+                return chunk[:4] == b"VP8L"
+            size = int.from_bytes(chunk[4:], "little")
+            file.seek(size + size % 2, os.SEEK_CUR)
+    return False
 
 
 # -- private ---------------------------------------------------------------------------------------
@@ -251,56 +309,55 @@ def upright(image: Image) -> Image:
         return image.copy()
 
 
-def _turnable(image: Image) -> Image:
+def plain(image: Image) -> Image:
     """In a mode whose pixels can be interpolated: no palette, no single colour for transparent."""
     clear = "transparency" in image.info
-    mode = {"1": "L", "P": "RGBA" if clear else "RGB", "PA": "RGBA"}.get(image.mode, image.mode)
+    mode = _PLAIN.get(image.mode, image.mode)
+    if mode == "P":
+        mode = "RGBA" if clear else "RGB"
     if clear:
         mode = {"L": "LA", "RGB": "RGBA"}.get(mode, mode)
-    if image.mode.startswith("I"):
+    if mode == "I" and image.format == "PNG":  # as old versions of Pillow open 16 bits
         mode = "I;16"
     if mode != image.mode:
-        info, image = image.info, image.convert(mode)
+        info, kind = image.info, image.format
+        if mode == "I;16":  # which `convert` cuts down to 8 bits
+            image = pillow().fromarray(np.asarray(image).astype(np.uint16))
+        else:
+            image = image.convert(mode)
         image.info = {key: value for key, value in info.items() if key != "transparency"}
+        image.format = kind
     return image
 
 
-def _options(image: Image, kind: str, lossless: bool) -> dict[str, Any]:
-    """Arguments of Pillow's ``save``: quality and metadata."""
-    info = image.info
-    options: dict[str, Any] = {"icc_profile": info.get("icc_profile"), "exif": _exif(image)}
-    if kind == "JPEG":
-        options |= {"quality": 95, "subsampling": 0}
-        options |= {key: info[key] for key in ("dpi", "xmp", "comment") if key in info}
-    elif kind == "WEBP":
-        options |= {"quality": 95, "method": 4, "lossless": lossless, "exact": lossless}
-        options |= {key: info[key] for key in ("xmp",) if key in info}
-    else:
-        from PIL.PngImagePlugin import PngInfo
-
-        texts = PngInfo()
-        for key, value in info.items():
-            if isinstance(value, str) and isinstance(key, str) and not key.startswith("Raw "):
-                texts.add_itxt(key, value, zip=len(value) > 1000)
-        if isinstance(info.get("xmp"), bytes) and "XML:com.adobe.xmp" not in info:
-            texts.add_itxt("XML:com.adobe.xmp", info["xmp"].decode("utf-8", "replace"))
-        options |= {"pnginfo": texts} | {key: info[key] for key in ("dpi",) if key in info}
-    return {key: value for key, value in options.items() if value is not None}
+def _check_colours(image: Image, bits: int, name: str) -> None:
+    """Refuse what would lose colours without a word."""
+    kind = "HEIF" if image.format == "AVIF" else image.format
+    grey = image.mode == "I" and kind == "PNG"
+    if bits > 8 and kind != "HEIF" and not image.mode.startswith("I;16") and not grey:
+        raise PictureError(
+            f"{name} has {bits} bits a colour, and would be saved with 8; save a copy with 8 first"
+        )
+    if _PLAIN.get(image.mode, image.mode) not in (*_TURNABLE, "P") and not grey:
+        raise PictureError(f"{name} has pixels of mode {image.mode}, expected grey or colours")
 
 
-def _exif(image: Image) -> bytes | None:
-    """The picture's EXIF for its pixels as they are now."""
-    try:
-        exif = image.getexif()
-        if not exif:
-            return None
-        exif[_ORIENTATION] = 1
-        for tags in (exif, exif.get_ifd(_EXIF_IFD)):
-            for names, value in ((_WIDTH, image.width), (_HEIGHT, image.height)):
-                for tag in names:
-                    if tag in tags:
-                        tags[tag] = value
-        data = exif.tobytes()
-    except Exception:  # damaged metadata is no reason to lose the picture
-        return None
-    return data if len(data) < 65_500 else None  # what one JPEG segment holds
+def _openers(pil: Any) -> list[str]:
+    """The formats that can be opened here."""
+    with suppress(ImportError):
+        import pillow_heif
+
+        pillow_heif.register_heif_opener()
+    pil.init()
+    return [kind for kind in _SUFFIXES if kind in pil.OPEN]
+
+
+def _readable(pil: Any, head: bytes, name: str) -> list[str]:
+    """The formats that can be opened here; an error where that of the file needs an extra."""
+    kinds = _openers(pil)
+    if head[4:8] == b"ftyp":
+        brands = head[8 : int.from_bytes(head[:4])]
+        kind = "AVIF" if b"avif" in brands else "HEIF" if b"he" in brands else ""
+        if kind and kind not in kinds:
+            raise MissingExtraError(f"{name} is {kind}: pip install 'geoduel[photos]'")
+    return kinds

@@ -41,7 +41,7 @@ from .codec import check_json, decode_settings, encode_state, is_text
 from .crowd import Camp, Disagreement, Heard, own_ideal, partition, shrunk
 from .forecast import answers_left
 from .journal import Journal, opening
-from .log import WORDS, Entry, Event, Given, Kept, Row
+from .log import WORDS, Book, Entry, Event, Given, Kept, Row
 from .players import ANSWERS, Player, player
 from .raters import Rater, against_others
 from .records import Duel, Progress, Upgrade, as_duel
@@ -97,6 +97,8 @@ class Study:
         self._camps: tuple[Any, list[tuple[str, ...]], list[float]] | None = None
         self._seconds = 0.0  # of replay since the last snapshot
         self._answering: Answering | None = None
+        self._tracing = threading.Lock()
+        self._traced: tuple[list[Any], Player, list[tuple[int, np.ndarray]]] | None = None
         if self.note is not None:
             warnings.warn(f"study {name!r} was {self.note}", OlderStudyWarning, stacklevel=3)
         version = method_version(self.method)
@@ -202,6 +204,14 @@ class Study:
             self._journal.read()
             return [self._duel(entry) for entry in self._book.entries]
 
+    def duel(self, number: int) -> Duel:
+        """Return one duel by its id, without looking at the others."""
+        with self._lock:
+            self._journal.read()
+            if not 0 <= number < len(self._book.entries):
+                raise ArgumentError(f"study {self.name!r} has no duel {number}")
+            return self._duel(self._book.entries[number])
+
     @property
     def open_duels(self) -> list[Duel]:
         """Duels that wait for an answer, oldest first."""
@@ -216,8 +226,8 @@ class Study:
             self._journal.read()
             return json.loads(json.dumps(self._book.attributes))
 
-    def set_user_attr(self, key: str, value: Any) -> None:
-        """Attach a value that JSON can hold.
+    def set_user_attr(self, key: str, value: Any, once: bool = False) -> bool:
+        """Attach a value that JSON can hold; return whether it was attached.
 
         Parameters
         ----------
@@ -225,12 +235,19 @@ class Study:
             Name; what it held before is replaced.
         value : object
             Texts, finite numbers, booleans, None, and lists and dictionaries of these.
+        once : bool
+            Leave what the key holds already, whoever attached it. Of many processes that try at the
+            same time one is the first.
         """
         if not isinstance(key, str):
             raise ArgumentError(f"key must be a str, got {key!r:.80}")
         event = {"kind": "attribute", "key": key, "value": check_json(value, "value")}
+
+        def decide() -> list[Event]:
+            return [] if once and key in self._book.attributes else [event]
+
         with self._lock:
-            self._journal.write(lambda: [event])
+            return bool(self._journal.write(decide))
 
     # -- asking ----------------------------------------------------------------------------------
 
@@ -748,6 +765,46 @@ class Study:
         """Whether a rater's answers go together, whatever the others say."""
         said = _verdicts(self._of(rater)).get(rater)
         return said is None or said.kind in ("looks", "too early to say")
+
+    def trace(self, seconds: float = 1.0) -> list[tuple[int, np.ndarray]]:
+        """Return the best point after each answer, by a replay beside the study.
+
+        Parameters
+        ----------
+        seconds : float
+            How long the replay may go on; the next call carries on where it stopped.
+
+        Returns
+        -------
+        list of (int, ndarray)
+            How many answers and skips there were, and the best point then. Empty where another
+            version of the method made the study.
+
+        Examples
+        --------
+        >>> import geoduel as gd
+        >>> study = gd.create_study(gd.Sphere(3), rng=0)
+        >>> answered = [study.tell(study.ask(), "a") for _ in range(3)]
+        >>> [count for count, point in study.trace()]
+        [1, 2, 3]
+        >>> bool((study.trace()[-1][1] == study.recommend()).all())
+        True
+        """
+        with self._lock:
+            self._journal.read()
+            given, entries = list(self._book.given), self._book.entries
+        if self.note is not None:
+            return []
+        with self._tracing:
+            if self._traced is None or given[: len(self._traced[0])] != self._traced[0]:
+                self._traced = [], self._new_player(), []
+            known, player, points = self._traced
+            end = time.perf_counter() + seconds
+            while len(known) < len(given) and time.perf_counter() < end:
+                known.append(given[len(known)])
+                player.follow(Book(given=known, entries=entries))
+                points.append((len(known), np.array(player.state.best)))
+            return list(points)
 
     # -- running ---------------------------------------------------------------------------------
 

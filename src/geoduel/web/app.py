@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import mimetypes
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -26,9 +27,9 @@ from ..errors import ArgumentError, GeoduelError, StorageError
 from .board import Board, rater_name
 from .guard import NAMED, OWNER, RATER, Guard, Rate, client_of, cookie
 from .keys import Keys, Who
-from .owner import agreement, convergence
+from .owner import agreement, answer_map, convergence
 from .pages import STATIC, page, static
-from .panes import Content, Turned
+from .panes import Content, Turned, turned
 
 __all__ = ["create_app"]
 
@@ -37,6 +38,8 @@ log = logging.getLogger("geoduel.web")
 SOLO = "you"
 """Name of the only rater of a study for one."""
 _PRIVATE = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; media-src data:; sandbox"
+# Where the owner wants it, scripts run in a frame of an origin of its own, and reach nothing.
+_SCRIPTS = f"{_PRIVATE} allow-scripts; script-src 'unsafe-inline'"
 _FOREVER = "private, max-age=604800, immutable"
 _MOST_LISTENERS = 200
 _NEWCOMERS = 1 / 30, 60.0  # new names from one address: a second, and at once
@@ -46,7 +49,7 @@ class Ask(BaseModel):
     """Who asks for a question."""
 
     rater: str = Field("", max_length=200, description="Name; may be empty in a study for one.")
-    beyond: bool = Field(False, description="Go on although the accuracy is reached.")
+    beyond: bool = Field(False, description="Go on although the page has ended.")
 
 
 class Tell(Ask):
@@ -64,6 +67,13 @@ class Join(BaseModel):
     rater: str = Field(max_length=200, description="New in this study, unless the owner asks.")
 
 
+class Act(Ask):
+    """A button of an own page."""
+
+    name: str = Field(max_length=40, description="What to do.")
+    value: float | None = Field(None, allow_inf_nan=False, description="A number for it.")
+
+
 class Reply(BaseModel):
     """What the page is sent; tests hold the dictionaries of a board to these models."""
 
@@ -77,15 +87,35 @@ class PaneReply(Reply):
     url: str
     alt: str
     text: str | None = None
+    scripts: bool | None = Field(None, description="Whether HTML may run scripts in its frame.")
+    matched: bool | None = Field(None, description="Whether the louder of two is made quieter.")
     angle: float | None = Field(None, description="Radians to turn by, counter-clockwise.")
     width: int | None = None
     height: int | None = None
+
+
+class RowReply(Reply):
+    """A weight, an angle, a coordinate, or a row of a matrix."""
+
+    name: str
+    values: list[float]
+    shown: list[str] = Field(description="The values as they are written.")
+    unit: str
+
+
+class NumbersReply(Reply):
+    """The numbers of a point."""
+
+    rows: list[RowReply]
+    columns: list[str]
+    words: str
 
 
 class ProgressReply(Reply):
     """How far the study is; lengths are geodesic, angles in radians."""
 
     answered: int
+    own: int = Field(description="Answers of the rater who asks; all of them in a study for one.")
     ties: int
     skips: int
     open: int
@@ -93,7 +123,8 @@ class ProgressReply(Reply):
     remaining: int | None
     share: float | None
     uncertainty: float | None
-    unit: str
+    unit: str = Field(description="What lengths are shown in.")
+    known: str = Field(description="The uncertainty in words.")
     finished: str | None
 
 
@@ -128,10 +159,20 @@ class JoinReply(Reply):
     link: str = Field(description="The page with the token, to be given to the rater.")
 
 
+class OwnReply(Reply):
+    """What the rater who asks liked best."""
+
+    pane: PaneReply | None
+    numbers: NumbersReply
+
+
 class OutcomeReply(Reply):
     """The best point so far, and what the study's owner lets the page say about it."""
 
-    best: PaneReply
+    best: PaneReply | None = Field(description="Null if held back, or the numbers say it all.")
+    numbers: NumbersReply | None
+    own: OwnReply | None
+    files: bool = Field(description="Whether the results can be downloaded.")
     progress: ProgressReply
     following: str | None = Field(None, description="Key of the study to go on with.")
     more: dict[str, Any] = {}
@@ -511,14 +552,22 @@ def _undo(board: OneBoard, body: Ask, request: Request) -> Response:
 @_api.post("/studies/{key}/finish", summary="End with the best point so far")
 def _finish(board: OneBoard, body: Ask, request: Request) -> OutcomeReply:
     """Return the best point so far. In `geoduel level` this saves the photo."""
-    _writer(request, board, body)
-    alone = bool(board.solo)
+    rater, alone = _writer(request, board, body), bool(board.solo)
     return OutcomeReply(
-        best=PaneReply(**board.best()),
-        progress=ProgressReply(**board.progress()),
+        **board.outcome(rater, everything=alone or _is_owner(request)),
         following=_hub(request).following(board) if alone else None,
         more=board.finish(board) if alone and board.finish is not None else {},
     )
+
+
+@_api.post("/studies/{key}/act", summary="Do what an own page offers")
+def _act(board: OneBoard, body: Act, request: Request) -> OutcomeReply:
+    """Do what a button of the page stands for, as saving the photo in `geoduel level`."""
+    _writer(request, board, body)
+    if not board.solo or board.act is None:
+        raise HTTPException(404, "there is nothing else to do here")
+    board.act(body.name, body.value)
+    return _finish(board, body, request)
 
 
 @_api.get("/studies", dependencies=[Owner], summary="List the studies")
@@ -536,7 +585,94 @@ def _study(board: OneBoard) -> SummaryReply:
 @_api.get("/studies/{key}/best", summary="Show the best point so far")
 async def _best(board: OneBoard, request: Request) -> PaneReply:
     """Return the pane of the best point so far."""
+    _shows_best(board, request)
     return PaneReply(**await _readers(request).run(request, board.best))
+
+
+def _shows_best(board: Board, request: Request) -> None:
+    if not (_is_owner(request) or board.solo or board.results is True):
+        raise HTTPException(403, "the owner of the study shows no results")
+
+
+@_api.get(
+    "/studies/{key}/best/{name}",
+    response_class=Response,
+    responses=_SHOWN,
+    summary="Show what a pane of a best point refers to",
+)
+async def _best_shown(
+    board: OneBoard,
+    name: str,
+    request: Request,
+    rater: Annotated[str, Query(max_length=200)] = "",
+) -> Response:
+    """Return the picture, sound, film or page of the best point, or of a rater's own."""
+    if not rater:
+        _shows_best(board, request)
+    elif board.results or _is_owner(request):
+        rater = _hub(request).rater(board, rater, _state(request))
+    else:
+        raise HTTPException(403, "the owner of the study shows no results")
+    shown = await _readers(request).run(request, board.best_named, name, rater or None)
+    if shown is None:
+        raise HTTPException(404, "there is no such point, or it cannot be shown")
+    return _content(shown, _FOREVER, board.scripts)
+
+
+@_api.get(
+    "/studies/{key}/picture",
+    response_class=Response,
+    responses=_SHOWN,
+    summary="Download the best point as it is shown, in full size",
+)
+async def _full(board: OneBoard, request: Request) -> Response:
+    """Return the picture, sound, film, page or text of the best point as a file."""
+    _shows_best(board, request)
+
+    def draw() -> Content | None:
+        shown = board.best_content(full=True)
+        return turned(shown) if isinstance(shown, Turned) else shown
+
+    shown = await _readers(request).run(request, draw)
+    if shown is None:
+        raise HTTPException(404, "the best point cannot be shown")
+    reply = _content(shown, "no-store")
+    name = f"{board.key}-best{mimetypes.guess_extension(shown.media_type) or ''}"
+    reply.headers["content-disposition"] = f'attachment; filename="{name}"'
+    return reply
+
+
+@_api.get("/studies/{key}/result", dependencies=[Owner], summary="See the results")
+async def _result(board: OneBoard, request: Request) -> dict[str, Any]:
+    """Return the best point and what some raters liked best, with what the page shows of each."""
+    return await _readers(request).run(request, board.result, True, 12)
+
+
+@_api.get(
+    "/studies/{key}/result.json",
+    dependencies=[Owner],
+    response_class=Response,
+    responses=_file("application/json"),
+    summary="Download the results",
+)
+async def _result_json(board: OneBoard, request: Request) -> Response:
+    """Return the best point and what each rater liked best."""
+    found = await _readers(request).run(request, board.result)
+    text = json.dumps(found, indent=1, allow_nan=False)
+    return _download(text, "application/json", f"{board.key}-result.json")
+
+
+@_api.get(
+    "/studies/{key}/result.csv",
+    dependencies=[Owner],
+    response_class=Response,
+    responses=_file("text/csv"),
+    summary="Download the results as a table",
+)
+async def _result_csv(board: OneBoard, request: Request) -> Response:
+    """Return the numbers of the best point and of what each rater liked best."""
+    table = await _readers(request).run(request, board.result_table)
+    return _download(table, "text/csv; charset=utf-8", f"{board.key}-result.csv")
 
 
 @_api.get("/studies/{key}/recommend", dependencies=[Owner], summary="Return the best point so far")
@@ -565,9 +701,15 @@ async def _agreement(board: OneBoard, request: Request) -> dict[str, Any]:
 
 
 @_api.get("/studies/{key}/convergence", dependencies=[Owner], summary="See it converge")
-async def _convergence(board: OneBoard, request: Request) -> dict[str, list[list[float]]]:
+async def _convergence(board: OneBoard, request: Request) -> dict[str, Any]:
     """Return curves over the number of answers."""
     return await _readers(request).run(request, convergence, board)
+
+
+@_api.get("/studies/{key}/map", dependencies=[Owner], summary="See where the choices lay")
+async def _map(board: OneBoard, request: Request) -> dict[str, Any]:
+    """Return the answers in the plane."""
+    return await _readers(request).run(request, answer_map, board)
 
 
 @_api.get(
@@ -618,7 +760,7 @@ async def _side(board: OneBoard, duel_id: int, side: str, request: Request) -> R
         raise HTTPException(404, str(error)) from None
     if shown is None:
         raise HTTPException(404, "this choice cannot be shown")
-    return _content(shown, _FOREVER)
+    return _content(shown, _FOREVER, board.scripts)
 
 
 @_api.get(
@@ -694,7 +836,7 @@ def _full_summary(board: Board) -> dict[str, Any]:
     return _summary(board) | {"trouble": board.trouble}
 
 
-def _content(shown: Content | Turned, cache: str) -> Response:
+def _content(shown: Content | Turned, cache: str, scripts: bool = False) -> Response:
     one = shown.picture if isinstance(shown, Turned) else shown
     media_type = one.media_type
     if media_type.startswith("text/"):
@@ -702,8 +844,8 @@ def _content(shown: Content | Turned, cache: str) -> Response:
     headers = {"cache-control": cache}
     if not one.media_type.startswith(("audio/", "video/")):
         # What render wrote may hold scripts; alone in its frame it may do nothing.
-        frame = "frame-ancestors 'self'"
-        headers["content-security-policy"] = f"{_PRIVATE}; {frame}"
+        policy = _SCRIPTS if scripts and one.kind == "html" else _PRIVATE
+        headers["content-security-policy"] = f"{policy}; frame-ancestors 'self'"
     return Response(one.data, media_type=media_type, headers=headers)
 
 
@@ -753,7 +895,7 @@ def _duels(board: OneBoard, request: Request, rater: str = "") -> Response:
         token = request.app.state.keys.personal(board.key, name)
         link = f"s/{board.key}?{urlencode({'rater': name, 'token': token})}"
     more = {"place": place, "total": total, "owner": owner, "link": link}
-    return _html(request, "duel.html", board=board, rater=name, **more)
+    return _html(request, board.page, board=board, rater=name, **more)
 
 
 @_pages.get("/owner", dependencies=[Owner])

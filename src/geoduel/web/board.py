@@ -13,13 +13,24 @@ import threading
 import time
 import traceback
 import unicodedata
-from collections import OrderedDict
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from collections import Counter, OrderedDict
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from urllib.parse import urlencode
 
-from .._support.check import positive
-from ..errors import AlreadyAnsweredError, ArgumentError, NothingToAskError, StudyFinishedError
-from ..manifolds import Rotations, Sphere, Torus
+import numpy as np
+
+from .._support.check import positive, positive_int
+from ..errors import (
+    AlreadyAnsweredError,
+    ArgumentError,
+    GeoduelError,
+    NothingToAskError,
+    StudyFinishedError,
+)
+from ..methods import Bisection, IdealPoint
+from .numbers import Numbers, numbers, unit, within
 from .panes import Content, Turned, content, plain
 
 if TYPE_CHECKING:
@@ -30,10 +41,12 @@ __all__ = ["Board", "rater_name", "slug"]
 log = logging.getLogger("geoduel.web")
 
 SIDES = ("left", "right")
+_FOR_PEOPLE = (Bisection, IdealPoint)  # whose uncertainty is the radius of an 80 % region
 ANSWERS = (*SIDES, "a", "b", "tie", "skip")
 _CACHE_BYTES = 64_000_000
 _SLOW = 0.06  # seconds to draw a choice; beyond it the next question is fetched ahead
 _FEWEST = 3  # answers before a stated accuracy is believed
+_PER_DIMENSION, _MOST = 10, 60  # answers of one rater after which a page ends by itself
 _PATIENCE = 30.0  # seconds that a choice waits for another one to be drawn
 
 
@@ -53,6 +66,19 @@ class Board:
         What to ask.
     accuracy : float, optional
         Geodesic length: the page ends when the best point is known as well as this.
+    answers : int, optional
+        The page of a rater ends after so many answers, and offers to go on. By default 10 and 10
+        more for each dimension, 60 at most, unless the study ends otherwise: by ``accuracy``, its
+        budget or its method's ``x_tol``.
+    labels : sequence of str
+        Names of the weights, angles, coordinates or rows of a point, for the page of results.
+    results : bool or "own"
+        What raters see at the end, where there are several: the common best point and their own,
+        neither, or their own alone. The owner sees everything.
+    match_levels : bool
+        Play the louder of two sounds as quietly as the other one.
+    scripts : bool
+        Let the HTML that ``render`` returns run scripts, in a frame that reaches nothing else.
     ahead : bool, optional
         Ask for the next question while one is being answered, so that it is drawn in time. The
         method then knows one answer less. By default only where drawing is slow.
@@ -66,7 +92,7 @@ class Board:
     Raises
     ------
     ArgumentError
-        If ``accuracy`` is not positive.
+        If ``accuracy`` or ``answers`` is not positive, or ``labels`` do not fit the points.
 
     Examples
     --------
@@ -79,6 +105,11 @@ class Board:
     [True, False]
     """
 
+    page: ClassVar[str] = "duel.html"
+    """Template of the page."""
+    act: Callable[[str, float | None], None] | None = None
+    """``act(name, value)`` does what buttons of an own page stand for."""
+
     def __init__(
         self,
         study: Study,
@@ -87,6 +118,11 @@ class Board:
         title: str | None = None,
         question: str = "Which one is better?",
         accuracy: float | None = None,
+        answers: int | None = None,
+        labels: Sequence[str] = (),
+        results: bool | Literal["own"] = True,
+        match_levels: bool = True,
+        scripts: bool = False,
         ahead: bool | None = None,
         solo: bool | None = None,
         finish: Callable[[Board], dict[str, Any]] | None = None,
@@ -97,13 +133,20 @@ class Board:
         self.accuracy = None if accuracy is None else positive(accuracy, "accuracy")
         self.ahead, self.solo, self.finish = ahead, solo, finish
         self.key = slug(key or study.name)
-        self.degrees = isinstance(study.manifold, Rotations | Sphere | Torus)
+        self.labels = labels if isinstance(labels, str) else tuple(labels)
+        numbers(study.manifold, np.zeros(study.manifold.point_shape), self.labels)  # they fit
+        if results not in (True, False, "own"):
+            raise ArgumentError(f'results must be True, False or "own", got {results!r}')
+        self.results, self.scripts, self.match_levels = results, bool(scripts), bool(match_levels)
+        self.answers = None if answers is None else positive_int(answers, "answers")
+        self._typical = min(_MOST, _PER_DIMENSION * study.manifold.dim)
+        if answers is None and not (accuracy or study.budget or study.method.x_tol):
+            self.answers = min(_MOST, _PER_DIMENSION + self._typical)
         self.closed = False
         """Whether it is off the page for good: its study can no longer be shown."""
         self.version = 0
         """Grows with every change made through this board."""
-        settings = json.dumps([study.name, study.settings], sort_keys=True, default=str)
-        self.run = hashlib.sha256(settings.encode()).hexdigest()[:16]
+        self.run = _run(study)
         """Tells the study from another one that answers at the same address later."""
         self.trouble: str | None = None
         """Traceback of the last error of ``render``, for the owner."""
@@ -112,11 +155,12 @@ class Board:
         self._shown: OrderedDict[tuple[Any, ...], Content | Turned] = OrderedDict()
         self._shown_bytes = 0
         self._pictures: OrderedDict[str, Content] = OrderedDict()
-        self._claimed: set[str] = set()  # names given away that no question is asked of yet
+        self._bests: OrderedDict[str, Any] = OrderedDict()  # points, by the names in addresses
         self._open: OrderedDict[int, Duel] = OrderedDict()
         self._drawing = 0.0  # seconds, a running mean
         # When they were found, what that cost, the numbers, and the version they belong to.
-        self._progress: tuple[float, float, dict[str, Any], int] | None = None
+        self._progress: tuple[float, float, Progress, int] | None = None
+        self._since: Counter[str] = Counter()  # answers of each rater since then
 
     # -- questions ---------------------------------------------------------------------------------
 
@@ -128,7 +172,7 @@ class Board:
         rater : str
             Name of who answers.
         beyond : bool
-            Go on although the accuracy is reached.
+            Go on although the page has ended.
 
         Returns
         -------
@@ -136,15 +180,9 @@ class Board:
             ``state`` is "question", "wait" (with ``retry_after``, seconds) or "finished" (with
             ``reason``).
         """
-        progress = self.progress()
-        accurate = (
-            self.accuracy is not None
-            and progress["uncertainty"] is not None
-            and progress["uncertainty"] <= self.accuracy
-            and progress["answered"] >= _FEWEST
-        )
-        if accurate and not beyond:
-            return self._reply("finished", reason="accuracy", progress=progress)
+        progress = self.progress(rater)
+        if not beyond and (reason := self._ended(progress)):
+            return self._reply("finished", reason=reason, progress=progress)
         try:
             # With one question at a time, asking again returns the same one.
             held = self.study.ask(2 if self._fetches_ahead() else 1, rater=rater)
@@ -196,6 +234,7 @@ class Board:
             return False
         self._open.pop(duel.id, None)
         self.version += 1
+        self._since[rater] += answer != "skip"
         return True
 
     def undo(self, rater: str) -> dict[str, Any] | None:
@@ -206,17 +245,16 @@ class Board:
         self._open.clear()
         self._progress = None
         self.version += 1
-        return self._question(duel, self.progress(), [])
+        return self._question(duel, self.progress(rater), [])
 
     def duel(self, duel_id: int) -> Duel:
         """Return a question by its number."""
-        found = self._open.get(duel_id)
-        if found is None:
-            duels = self.study.duels
-            if not 0 <= duel_id < len(duels):
-                raise ArgumentError(f"there is no question {duel_id}")
-            found = duels[duel_id]
-        return found
+        if (found := self._open.get(duel_id)) is not None:
+            return found
+        try:
+            return self.study.duel(duel_id)
+        except ArgumentError:
+            raise ArgumentError(f"there is no question {duel_id}") from None
 
     @staticmethod
     def point_on(duel: Duel, side: str) -> str:
@@ -233,48 +271,148 @@ class Board:
     def claim(self, rater: str) -> bool:
         """Give a name away; False if somebody has it, or one that looks much like it."""
         known = {_alike(duel.rater) for duel in self.study.duels if duel.rater}
-        with self._lock:
-            free = _alike(rater) not in known | self._claimed
-            self._claimed.add(_alike(rater))
-        return free
+        # Kept with the study: the name stays taken after a restart, and for other servers of it.
+        key = f"geoduel rater: {_alike(rater)}"
+        return _alike(rater) not in known and self.study.set_user_attr(key, rater, once=True)
 
     # -- what is known -----------------------------------------------------------------------------
 
-    def progress(self) -> dict[str, Any]:
-        """Return the numbers of the progress line; lengths are geodesic, ``unit`` says how to show.
+    def progress(self, rater: str | None = None) -> dict[str, Any]:
+        """Return the numbers of the progress line, for a rater if named.
 
-        They may be a little late when computing them is slow and answers come fast.
+        Lengths are geodesic, ``known`` says them in words. The numbers may be a little late when
+        computing them is slow and answers come fast.
         """
-        now = time.monotonic()
-        last = self._progress
-        # For one person the line is exact; for a crowd it takes 5 % of the time at most.
-        late = last is None or now - last[0] > (0.5 if self.solo else 20 * last[1])
-        if last is None or late or (self.solo and last[3] != self.version):
-            version = self.version
-            p = self.study.progress(accuracy=self.accuracy)
-            numbers = {
-                "answered": p.answered,
-                "ties": p.ties,
-                "skips": p.skips,
-                "open": p.open,
-                "raters": len(p.raters),
-                "remaining": p.remaining,
-                "share": _share(p, self.accuracy),
-                "uncertainty": _finite(p.uncertainty),
-                "unit": "degrees" if self.degrees else "",
-                "finished": p.finished,
-            }
-            self._progress = last = (now, time.monotonic() - now, numbers, version)
-        return dict(last[2])
+        p = self._study_progress()
+        own = p.answered
+        if rater is not None and not self.solo:
+            own = p.raters[rater].answers if rater in p.raters else 0
+            own += self._since[rater]
+        remaining = self._remaining(p, own)
+        return {
+            "answered": p.answered,
+            "own": own,
+            "ties": p.ties,
+            "skips": p.skips,
+            "open": p.open,
+            "raters": len(p.raters),
+            "remaining": remaining,
+            "share": None if remaining is None else own / max(1, own + remaining),
+            "uncertainty": _finite(p.uncertainty),
+            "unit": unit(self.study.manifold),
+            "known": self.known(p.uncertainty) if p.answered else "",
+            "finished": p.finished,
+        }
+
+    def known(self, uncertainty: float | None) -> str:
+        """Return how well a best point is known, in words and in units."""
+        if uncertainty is None or not math.isfinite(uncertainty):
+            return ""
+        sure = "80 % sure" if isinstance(self.study.method, _FOR_PEOPLE) else "estimated"
+        return f"{within(self.study.manifold, uncertainty)} ({sure})"
 
     def best(self, rater: str | None = None) -> dict[str, Any]:
         """Return the pane of the best point so far."""
-        return self._pane(self.best_content(rater), "best")
+        return self._best_pane(self.study.recommend(rater=rater))
 
-    def best_content(self, rater: str | None = None) -> Content | Turned | None:
-        """Draw the best point so far; None if it cannot be shown."""
+    def best_content(self, rater: str | None = None, full: bool = False) -> Content | Turned | None:
+        """Draw the best point so far, in ``full`` size if wanted; None if it cannot be shown."""
         best = self.study.recommend(rater=rater)
+        return self._drawn(("full" if full else "best", best.tobytes()), best)
+
+    def best_named(self, name: str, rater: str | None = None) -> Content | Turned | None:
+        """Draw a point that was the best when its pane was sent, or else the best one now.
+
+        The latter where another server of the same study sent the pane.
+        """
+        best = self._bests.get(name)
+        if best is None:
+            return self.best_content(rater)
         return self._drawn(("best", best.tobytes()), best)
+
+    def outcome(self, rater: str, everything: bool = True) -> dict[str, Any]:
+        """Return what the last page of a rater shows.
+
+        Parameters
+        ----------
+        rater : str
+            Who has answered.
+        everything : bool
+            Whether the rater is the owner, or alone: then ``results`` holds nothing back.
+
+        Returns
+        -------
+        dict
+            The ``best`` point's pane and ``numbers``, and the rater's ``own`` ones where there are
+            several raters. None stands for what is held back or unknown, and for a pane that would
+            show the same numbers again.
+        """
+        self._progress = None  # the last numbers are not to be late
+        progress = self.progress(rater)
+        common = everything or self.results is True
+        own = None
+        if not self.solo and (everything or self.results) and progress["own"]:
+            with suppress(GeoduelError):  # methods for one rater only
+                point = self.study.recommend(rater=rater)
+                pane = None if self.render is plain else self._best_pane(point, rater)
+                own = {"pane": pane, "numbers": self.numbers(point).as_json()}
+        best = self.study.recommend() if common else None
+        if not common:
+            progress |= {"uncertainty": None, "known": ""}
+        return {
+            "best": None if best is None or self.render is plain else self._best_pane(best),
+            "numbers": None if best is None else self.numbers(best).as_json(),
+            "own": own,
+            "files": everything,
+            "progress": progress,
+        }
+
+    def numbers(self, point: Any) -> Numbers:
+        """Return the numbers of a point, with the board's labels."""
+        return numbers(self.study.manifold, point, self.labels)
+
+    def result(self, panes: bool = False, most: int | None = None) -> dict[str, Any]:
+        """Return the best point and what each rater liked best, as JSON.
+
+        Parameters
+        ----------
+        panes : bool
+            With what the page shows of each.
+        most : int, optional
+            Look at so many raters only.
+        """
+        p, best = self.study.progress(), self.study.recommend()
+        raters = []
+        for name, one in list(p.raters.items())[:most]:
+            try:
+                point, far = self.study.recommend(rater=name), self.study.uncertainty(rater=name)
+            except GeoduelError:  # methods for one rater only, and answers without a name
+                continue
+            own = self._found(point, far, panes, name)
+            raters.append({"name": name, "answers": one.answers, **own})
+        return {
+            "study": self.study.name,
+            "question": self.question,
+            "manifold": str(self.study.manifold),
+            "method": self.study.method_name,
+            "answers": p.answered,
+            "ties": p.ties,
+            "skips": p.skips,
+            "best": self._found(best, p.uncertainty, panes),
+            "raters": raters,
+        }
+
+    def result_table(self) -> str:
+        """Return the best point and what each rater liked best, as CSV."""
+        found, file = self.result(), io.StringIO()
+        out = csv.writer(file)
+        out.writerow(["who", "answers", "number", "unit", "values"])
+        best = {"name": "all", "answers": found["answers"], **found["best"]}
+        for one in (best, *found["raters"]):
+            for row in one["numbers"]["rows"]:
+                cells = [_safe(one["name"]), one["answers"], _safe(row["name"]), row["unit"]]
+                out.writerow([*cells, *row["values"]])
+        return file.getvalue()
 
     def shown(self, duel: Duel, side: str) -> Content | Turned | None:
         """Draw one side of a question, or take it from the cache; None if it cannot be shown."""
@@ -287,6 +425,15 @@ class Board:
         """Whether a side of an open question is in the cache: showing it takes no time."""
         duel = self._open.get(duel_id)
         return duel is not None and (duel_id, self.point_on(duel, side)) in self._shown
+
+    def replace(self, study: Study) -> None:
+        """Show another study from now on, of the same things."""
+        self.study, self.run, self._progress = study, _run(study), None
+        self._open.clear()
+        with self._lock:
+            self._shown.clear()
+            self._shown_bytes = 0
+        self.version += 1
 
     def picture(self, digest: str) -> Content | None:
         """Return a picture that the browser turns, by the name in its address."""
@@ -315,17 +462,73 @@ class Board:
         file = io.StringIO()
         out = csv.writer(file)
         names = ["id", "role", "rater", "state", "answer", "side", "left", "asked", "answered"]
-        out.writerow([*names, "a", "b"])
+        zero = self.numbers(np.zeros(self.study.manifold.point_shape))
+        entries = [f"{side}: {_safe(name)}" for side in "ab" for name in zero.names]
+        out.writerow([*names, "seconds", "a", "b", *entries])
         for duel in self.study.duels:
-            # A spreadsheet takes text that begins like a formula for one.
-            rater = re.sub(r"^(?=[=+\-@\t\r])", "'", duel.rater or "")
-            numbers = [json.dumps(point.tolist()) for point in (duel.a, duel.b)]
+            points = [json.dumps(point.tolist()) for point in (duel.a, duel.b)]
+            rows = [*self.numbers(duel.a).rows, *self.numbers(duel.b).rows]
+            values = [value for row in rows for value in row.values]
             said = [duel.answer or "", self.side_of(duel), duel.left]
-            row = [duel.id, duel.role, rater, duel.state, *said]
-            out.writerow([*row, duel.asked, duel.answered or "", *numbers])
+            row = [duel.id, duel.role, _safe(duel.rater or ""), duel.state, *said]
+            taken = "" if duel.answered is None else round(duel.answered - duel.asked, 3)
+            out.writerow([*row, duel.asked, duel.answered or "", taken, *points, *values])
         return file.getvalue()
 
     # -- private -----------------------------------------------------------------------------------
+
+    def _study_progress(self) -> Progress:
+        now, last = time.monotonic(), self._progress
+        # For one person the line is exact; for a crowd it takes 5 % of the time at most.
+        late = last is None or now - last[0] > (0.5 if self.solo else 20 * last[1])
+        if last is None or late or (self.solo and last[3] != self.version):
+            version = self.version
+            self._since.clear()
+            p = self.study.progress(accuracy=self.accuracy)
+            self._progress = last = (now, time.monotonic() - now, p, version)
+        return last[2]
+
+    def _remaining(self, p: Progress, own: int) -> int | None:
+        """About how many answers are left until the page ends; None if there is no telling."""
+        left = []
+        if p.finished:
+            return 0
+        if p.budget:
+            left.append(max(0, p.budget - p.answered))
+        if self.answers:
+            left.append(max(0, self.answers - own))
+        if self.accuracy or self.study.method.x_tol:
+            # Before there is anything to go by: what is typical.
+            guess = self._typical - p.answered
+            if p.remaining is not None:
+                left.append(p.remaining)
+            elif guess > 0:
+                left.append(guess)
+        return min(left) if left else None
+
+    def _ended(self, progress: dict[str, Any]) -> str | None:
+        """Return why a rater's page is at its end, or None."""
+        known = progress["uncertainty"]
+        if self.accuracy and known is not None and known <= self.accuracy:
+            return "accuracy" if progress["answered"] >= _FEWEST else None
+        return "answers" if self.answers and progress["own"] >= self.answers else None
+
+    def _found(
+        self, point: Any, uncertainty: float | None, panes: bool, rater: str | None = None
+    ) -> dict[str, Any]:
+        shown = self.numbers(point).as_json()
+        found = {"point": point.tolist(), "numbers": shown, "uncertainty": _finite(uncertainty)}
+        found["known"] = self.known(uncertainty)
+        return found | ({"pane": self._best_pane(point, rater)} if panes else {})
+
+    def _best_pane(self, point: Any, rater: str | None = None) -> dict[str, Any]:
+        key = point.tobytes()
+        name = hashlib.sha256(key).hexdigest()[:24]
+        self._bests[name] = point
+        while len(self._bests) > 1000:
+            self._bests.popitem(last=False)
+        whose = f"?{urlencode({'rater': rater})}" if rater else ""
+        return self._pane(self._drawn(("best", key), point), f"best/{name}{whose}")
 
     def _fetches_ahead(self) -> bool:
         return self._drawing > _SLOW if self.ahead is None else self.ahead
@@ -369,6 +572,10 @@ class Board:
                 "height": shown.size[1],
             }
         pane: dict[str, Any] = {"kind": shown.kind, "url": address, "alt": shown.alt}
+        if shown.kind == "html":
+            pane["scripts"] = self.scripts
+        if shown.kind == "audio":
+            pane["matched"] = self.match_levels
         if shown.kind == "text":
             pane["text"] = shown.data.decode(errors="replace")
         return pane
@@ -382,16 +589,16 @@ class Board:
             self._fails(f"render has not come back for {_PATIENCE:.0f} seconds")
             return None
         try:
-            return self._cached(key) or self._keep(key, self._draw(point))
+            return self._cached(key) or self._keep(key, self._draw(point, key[0] == "full"))
         except Exception:  # whatever the user's function raises: this pair can still be skipped
             self._fails(traceback.format_exc())
             return None
         finally:
             self._pen.release()
 
-    def _draw(self, point: Any) -> Content | Turned:
+    def _draw(self, point: Any, full: bool = False) -> Content | Turned:
         start = time.perf_counter()
-        drawn = content(self.render(point))
+        drawn = content(self.render(point), full)
         self._drawing += 0.3 * (time.perf_counter() - start - self._drawing)
         return drawn
 
@@ -430,6 +637,12 @@ def rater_name(text: str) -> str:
     return name
 
 
+def _run(study: Study) -> str:
+    """Tell a study from all others."""
+    settings = json.dumps([study.name, study.settings], sort_keys=True, default=str)
+    return hashlib.sha256(settings.encode()).hexdigest()[:16]
+
+
 def _alike(rater: str) -> str:
     """What names that look alike have in common: "Ann" and "ＡＮＮ"."""
     return unicodedata.normalize("NFKC", rater).casefold()
@@ -451,17 +664,9 @@ def _size(shown: Content | Turned) -> int:
     return 200 + (len(shown.data) if isinstance(shown, Content) else 0)
 
 
-def _share(p: Progress, accuracy: float | None) -> float | None:
-    """How much of the way is done, from 0 to 1."""
-    if p.budget:
-        return min(1.0, p.answered / p.budget)
-    if accuracy is None or not p.uncertainty or not p.history:
-        return 0.0 if accuracy is not None and not p.answered else None
-    # Each answer shrinks the region by about the same factor.
-    first = max(u for _, u in p.history if u is not None)
-    if p.uncertainty <= accuracy or first <= accuracy:
-        return 1.0
-    return max(0.0, math.log(first / p.uncertainty) / math.log(first / accuracy))
+def _safe(text: str) -> str:
+    """Text that a spreadsheet does not take for a formula."""
+    return re.sub(r"^(?=[=+\-@\t\r])", "'", text)
 
 
 def _finite(value: float | None) -> float | None:

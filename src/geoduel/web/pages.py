@@ -14,6 +14,7 @@ STATIC = {
     "style.css": "text/css; charset=utf-8",
     "duel.js": "text/javascript; charset=utf-8",
     "page.js": "text/javascript; charset=utf-8",
+    "level.js": "text/javascript; charset=utf-8",
     "name.js": "text/javascript; charset=utf-8",
     "owner.js": "text/javascript; charset=utf-8",
     "icon.svg": "image/svg+xml",

@@ -28,7 +28,7 @@ _SIGNATURES = (
     (b"fLaC", "audio/flac"),
     (b"\x1a\x45\xdf\xa3", "video/webm"),
 )
-_SHOWN_AS = {"HSV": "RGB", "RGBX": "RGB", "YCbCr": "RGB", "PA": "RGBA", "RGBa": "RGBA", "La": "LA"}
+_ISO = {b"avif": "image/avif", b"heic": "image/heic", b"mif1": "image/heif"}
 _RIFF = {b"WEBP": "image/webp", b"WAVE": "audio/wav"}
 
 
@@ -103,7 +103,7 @@ class Turned:
             raise ArgumentError(f"picture must be an image, got {self.picture.media_type!r}")
 
 
-def content(result: Any) -> Content | Turned:
+def content(result: Any, full: bool = False) -> Content | Turned:
     """Convert what ``render`` returned.
 
     Parameters
@@ -113,6 +113,8 @@ def content(result: Any) -> Content | Turned:
         and type. Text that starts with ``<svg``, with any other ``<`` (HTML), or with neither
         (plain text). Anything that shows itself in a notebook (``_repr_svg_``, ``_repr_png_``,
         ``_repr_html_``). `Content` or `Turned`.
+    full : bool
+        Pictures in their full size and without loss, to be kept; else for the screen.
 
     Returns
     -------
@@ -144,9 +146,9 @@ def content(result: Any) -> Content | Turned:
         return Content(bytes(result), _sniff(bytes(result[:16])))
     module = type(result).__module__.partition(".")[0]
     if module == "PIL":
-        return _picture(result)
+        return _picture(result, full)
     if module == "matplotlib" and hasattr(result, "savefig"):
-        return _figure(result)
+        return _figure(result, full)
     for name, media_type in (
         ("_repr_svg_", "image/svg+xml"),
         ("_repr_png_", "image/png"),
@@ -159,6 +161,15 @@ def content(result: Any) -> Content | Turned:
         "render must return a Pillow image, a Matplotlib figure, text, SVG, HTML, bytes, or bytes "
         f"and their type; got {type(result).__name__}"
     )
+
+
+def turned(shown: Turned) -> Content:
+    """Return the picture as the browser would turn it, cut to a rectangle without corners."""
+    from PIL import Image
+
+    from ..pictures.turning import turn
+
+    return _picture(turn(Image.open(io.BytesIO(shown.picture.data)), shown.angle), full=True)
 
 
 def plain(point: Any) -> str:
@@ -184,37 +195,36 @@ def _sniff(start: bytes) -> str:
     if start[:4] == b"RIFF" and start[8:12] in _RIFF:
         return _RIFF[start[8:12]]
     if start[4:8] == b"ftyp":
-        return "video/mp4"
+        return _ISO.get(start[8:12], "video/mp4")
     raise ArgumentError(
         "render returned bytes of an unknown kind; return (bytes, type) instead, for example "
         "(data, 'audio/mpeg')"
     )
 
 
-def _picture(image: Any) -> Content:
+def _picture(image: Any, full: bool) -> Content:
+    from ..pictures.files import plain as plain_colours
     from ..pictures.files import shrink, upright
 
-    image = upright(image)
-    if image.mode == "P":
-        image = image.convert("RGBA" if "transparency" in image.info else "RGB")
-    image = image.convert(_SHOWN_AS.get(image.mode, image.mode))
+    image = plain_colours(upright(image))
     if image.mode not in ("1", "L", "LA", "RGB", "RGBA", "CMYK") and image.mode[:1] != "I":
         raise ArgumentError(
             f"render returned a picture of mode {image.mode}, expected L, RGB, RGBA or one that "
             "Pillow converts to these"
         )
-    small, file = shrink(image, 1600), io.BytesIO()
+    small, file = image if full else shrink(image, 1600), io.BytesIO()
     # Small pictures are often drawings, which JPEG would blur; so are all with transparency.
-    if small.mode == "RGBA" or math.prod(small.size) <= 400_000 or small.mode not in ("L", "RGB"):
+    drawing = math.prod(small.size) <= 400_000 or small.mode not in ("L", "RGB")
+    if full or drawing:
         small.save(file, "PNG", compress_level=3)
         return Content(file.getvalue(), "image/png")
     small.save(file, "JPEG", quality=92, subsampling=0)
     return Content(file.getvalue(), "image/jpeg")
 
 
-def _figure(figure: Any) -> Content:
+def _figure(figure: Any, full: bool) -> Content:
     file = io.BytesIO()
-    figure.savefig(file, format="png", dpi=160)
+    figure.savefig(file, format="png", dpi=300 if full else 160)
     if "matplotlib.pyplot" in sys.modules:  # which keeps each figure until it is closed
         sys.modules["matplotlib.pyplot"].close(figure)
     return Content(file.getvalue(), "image/png")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import importlib.util
 import ipaddress
+import json
 import socket
 import sys
 import threading
@@ -128,7 +129,8 @@ def serve(
         IP addresses or networks of proxies elsewhere. Proxies are believed who asks, and whether by
         HTTPS.
     **options
-        Arguments of `geoduel.web.Board`, such as ``question`` and ``accuracy``. Only with a study.
+        Arguments of `geoduel.web.Board`, such as ``question``, ``accuracy``, ``answers``,
+        ``labels`` and ``results``. Only with a study.
 
     Raises
     ------
@@ -155,7 +157,11 @@ def serve(
     if isinstance(study, Study):
         boards = [Board(study, render, **options)]
     elif options or render is not None:
-        raise ArgumentError(f"render and options come with a study, got {type(study).__name__}")
+        given = ", ".join(options) or "render"
+        raise ArgumentError(
+            f"render and options such as {given} come with a study, got {type(study).__name__}; "
+            "a Board has its own"
+        )
     else:
         boards = [study] if isinstance(study, Board) else list(study)
     front = Front.of(public_url, trust_proxy)
@@ -165,7 +171,28 @@ def serve(
         solo = is_loopback(host) and not front.url
     names = {*hosts, host, _name(host), *front.names}
     app = create_app(boards, token=token, hosts=names, solo=solo, **front.settings)
+    lost = [board.study.name for board in boards if board.study.storage.url is None]
+    if lost:
+        print(
+            f"geoduel: {', '.join(lost)}: kept in memory alone, so Ctrl-C loses the answers; "
+            "storage='sqlite:///NAME.db' of create_study keeps them",
+            file=sys.stderr,
+            flush=True,
+        )
     run(app, host, port, token, browser, "/", front)
+    for board in boards:
+        with contextlib.suppress(GeoduelError):  # where the storage is away there is nothing to say
+            if board.study.progress().answered:
+                print(ending(board), flush=True)
+
+
+def ending(board: Board) -> str:
+    """Return what the terminal says of a study when its server has ended."""
+    p, best = board.study.progress(), board.study.recommend()
+    known = f"\nknown {found}" if (found := board.known(p.uncertainty)) else ""
+    point = json.dumps(best.tolist())
+    said = f"{p.answered} {'answer' if p.answered == 1 else 'answers'}"
+    return f"{board.study.name}: {said}; the best point\n{board.numbers(best)}{known}\n{point}"
 
 
 def dashboard(

@@ -30,6 +30,10 @@ _RATER = "you"
 class DuelWidget(anywidget.AnyWidget):
     """A study's questions in a notebook, as on the page.
 
+    Its traits follow the study: ``answers``, the number of answers; ``best``, the best point as
+    nested lists; ``progress``, as in `geoduel.web.Board.progress`. ``widget.observe`` and reactive
+    notebooks see each change. Of one answer ``answers`` is the last trait to change.
+
     Parameters
     ----------
     study : Study
@@ -57,6 +61,9 @@ class DuelWidget(anywidget.AnyWidget):
     # The notebook's own buttons and headings are none of ours.
     _css = f"@scope (.geoduel) {{ {static('style.css').decode()} }}"
     question = traitlets.Unicode().tag(sync=True)
+    answers = traitlets.Int(0).tag(sync=True)
+    best = traitlets.List().tag(sync=True)
+    progress = traitlets.Dict().tag(sync=True)
 
     def __init__(
         self, study: Study, render: Callable[[Any], Any] | None = None, **options: Any
@@ -64,6 +71,13 @@ class DuelWidget(anywidget.AnyWidget):
         self.board = Board(study, render, solo=True, **options)
         super().__init__(question=self.board.question)
         self.on_msg(self._hear)
+        self._follow()
+
+    def _follow(self) -> None:
+        """Tell those who observe the widget how far the study is."""
+        self.best = self.board.study.recommend().tolist()
+        self.progress = self.board.progress()
+        self.answers = self.progress["answered"]
 
     def answer(self, action: str, body: dict[str, Any]) -> dict[str, Any]:
         """Do what the page asks the server for: ask, tell, undo, finish, history."""
@@ -72,15 +86,17 @@ class DuelWidget(anywidget.AnyWidget):
             counted = board.tell(
                 int(body.get("id", -1)), str(body.get("answer")), _RATER, body.get("run")
             )
+            self._follow()
             return board.ask(_RATER, beyond=beyond) | {"counted": counted}
         if action == "undo":
             found = board.undo(_RATER)
             if found is None:
                 raise LookupError("there is no answer to take back")
+            self._follow()
             return found
         if action == "finish":
             more = board.finish(board) if board.finish is not None else {}
-            return {"best": board.best(), "progress": board.progress(), "more": more}
+            return {**board.outcome(_RATER), "files": False, "following": None, "more": more}
         if action == "history":
             return board.history(_RATER, int(body.get("start", 0)))
         return board.ask(_RATER, beyond=beyond)
@@ -118,7 +134,9 @@ class DuelWidget(anywidget.AnyWidget):
         to = message.get("number")
         try:
             reply = self.answer(message.get("action", ""), message.get("body") or {})
-            self.send({"to": to, "reply": self.explain(reply), "pictures": self.pictures(reply)})
+            reply, shown = self.explain(reply), self.pictures(reply)
+            traits = {"answers": self.answers, "best": self.best, "progress": self.progress}
+            self.send({"to": to, "reply": reply, "pictures": shown, "traits": traits})
         except LookupError as error:
             self.send({"to": to, "error": str(error), "status": 409})
         except (GeoduelError, TypeError, ValueError) as error:

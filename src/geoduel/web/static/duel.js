@@ -9,8 +9,11 @@ const SIDES = ["left", "right"];
 const PASSING = [0, 429, 502, 503, 504]; // no connection, too many requests, a server that is away
 const PAUSE = 200; // ms in which a question takes no answer: nobody can have looked at it
 
-const HINT = matchMedia("(hover: none)").matches
-  ? "Tap the one you prefer." : "Click the one you prefer, or press ← or →.";
+const HEARD = 2; // seconds of each sound or film before it may be judged, or all of a shorter one
+const LETTER = { left: "A", right: "B" };
+const touch = matchMedia("(hover: none)").matches;
+const HINT = touch ? "Tap the one you prefer." : "Click the one you prefer, or press ← or →.";
+const FILES = { image: "Picture", turned: "Picture", audio: "Sound", video: "Film", html: "Page" };
 
 const MARKUP = `
   <div class="bar" role="progressbar" aria-label="Progress of the study" aria-valuemin="0"
@@ -24,13 +27,19 @@ const MARKUP = `
       <section class="pane" data-side="${side}" aria-label="${i ? "Second" : "First"} choice">
         <div class="media"></div>
         <button type="button" class="choose" data-answer="${side}"><kbd>${i ? "→" : "←"}</kbd>
-          This one<span class="hidden">, the ${i ? "second" : "first"}</span></button>
+          This one<span class="hidden"> (the ${i ? "second" : "first"})</span></button>
       </section>`).join("")}
+    </div>
+    <div class="player" data-part="player" role="group" aria-label="Player" hidden>
+      <button type="button" data-do="toggle"><kbd>X</kbd> <span data-part="toggle"></span></button>
+      <input type="range" min="0" max="1000" value="0" data-part="seek" aria-label="Position">
     </div>
     <div class="tools" role="group" aria-label="Other answers and tools">
       <button type="button" data-do="undo"><kbd>Z</kbd> Undo</button>
-      <button type="button" data-answer="tie"><kbd>↑</kbd> Can’t tell</button>
-      <button type="button" data-answer="skip"><kbd>↓</kbd> Skip</button>
+      <button type="button" data-answer="tie"><kbd>↑</kbd> <span>Can’t tell
+        <small>counts as equal</small></span></button>
+      <button type="button" data-answer="skip"><kbd>↓</kbd> <span>Skip
+        <small>counts as nothing</small></span></button>
       <span class="gap"></span>
       <span class="view" data-part="view">
         <button type="button" data-do="grid" aria-pressed="false"><kbd>G</kbd> Grid</button>
@@ -48,8 +57,22 @@ const MARKUP = `
   </section>
   <section class="done" data-part="done" hidden>
     <h1 data-part="verdict" tabindex="-1"></h1>
-    <div class="best"><div class="media"></div></div>
-    <div data-part="lines"></div>
+    <div class="outcome" data-part="outcome">
+      <figure class="best" data-part="best"><div class="media"></div>
+        <figcaption data-part="caption"></figcaption></figure>
+      <div class="told">
+        <div data-part="lines"></div>
+        <div data-part="numbers"></div>
+        <div class="tools" role="group" aria-label="Keep the result" data-part="keep">
+          <button type="button" data-do="copy">Copy</button>
+          <a class="button" data-file="picture" download></a>
+          <a class="button" data-file="result.json" download>JSON</a>
+          <a class="button" data-file="result.csv" download>CSV</a>
+        </div>
+      </div>
+      <figure class="best" data-part="own"><div class="media"></div>
+        <figcaption></figcaption><div></div></figure>
+    </div>
     <div class="tools centred" role="group" aria-label="What next">
       <button type="button" data-do="before" aria-pressed="false" hidden>Show before</button>
       <button type="button" data-do="undo">Undo last answer</button>
@@ -75,13 +98,16 @@ export function mount(root, server, options = {}) {
     [...root.querySelectorAll("[data-part]")].map((e) => [e.dataset.part, e]));
   const media = Object.fromEntries(
     SIDES.map((s) => [s, root.querySelector(`[data-side=${s}] .media`)]));
-  const bestMedia = root.querySelector(".best .media");
+  const bestMedia = part.best.firstElementChild;
   const button = (name) => root.querySelectorAll(`[data-do=${name}]`);
   const zoom = { scale: 1, x: 0, y: 0 };
   let question = null, outcome = null, busy = false, beyond = false, start = 0, waiter = 0;
+  let players = null; // those of the two sides, where these are sounds or films
 
+  const ending = options.ending?.({ root, part, button, call, alone, again, notice, fill: (...all) => fill(...all, server.url), say });
   part.question.textContent = options.question ?? "Which one is better?";
-  part.finish.hidden = options.solo === false;
+  const ratio = Number(root.dataset.ratio) || 0; // known before the pictures come
+  if (ratio) root.style.setProperty("--ratio", ratio);
   state("loading");
 
   // -- talking to the server -------------------------------------------------------------------
@@ -122,8 +148,19 @@ export function mount(root, server, options = {}) {
 
   const next = () => alone(async () => show(await call("ask")));
 
-  const answer = (what) => alone(async () => {
+  function answer(what) {
+    if (["fresh", "sent"].includes(root.dataset.state)) quick();
+    else if (players && what !== "skip" && !SIDES.every((side) => players[side].heard))
+      notice(`${players.sound ? "Listen to" : "Watch"} both first.`, 3000);
+    else tell(what);
+  }
+
+  // Nobody can have looked at a question that is not there yet.
+  const quick = () => notice("That was quick: only the first click counts.", 2500);
+
+  const tell = (what) => alone(async () => {
     if (root.dataset.state !== "question" || (unseen(question) && what !== "skip")) return;
+    players?.pause();
     root.querySelector(`[data-side=${what}]`)?.classList.add("chosen");
     root.dataset.state = "sent";
     const reply = await call("tell", { id: question.id, run: question.run, answer: what });
@@ -161,7 +198,8 @@ export function mount(root, server, options = {}) {
       await done(await call("finish"), reply.reason);
     } else {
       question = reply;
-      await Promise.all(SIDES.map((side) => fill(media[side], reply[side], nth(side))));
+      await Promise.all(SIDES.map((side) => fill(media[side], reply[side], nth(side), server.url)));
+      players = together(reply);
       root.querySelectorAll(".chosen").forEach((e) => e.classList.remove("chosen"));
       fit(reply.left, reply.right);
       look();
@@ -182,18 +220,46 @@ export function mount(root, server, options = {}) {
 
   async function done(result, reason) {
     outcome = result;
-    const ended = { budget: "That was the last question", stopped: "The best so far" };
+    players?.pause();
+    if (ending) {
+      const first = root.dataset.state !== "done";
+      facts(result.progress);
+      state("done");
+      return ending.show(result, first);
+    }
+    const crowd = options.solo === false;
     part.verdict.textContent = result.more.title
-      ?? (options.solo === false ? `Thank you, ${rater}` : ended[reason] ?? "Done");
+      ?? (crowd ? `Thank you, ${rater}` : reason === "stopped" ? "The best so far" : "The result");
     part.lines.replaceChildren(...(result.more.lines ?? []).map((line) => element("p", line)));
-    await fill(bestMedia, result.best, "The best so far");
-    const turned = result.best.kind === "turned";
+    part.best.hidden = !result.best && !(result.own && result.numbers);
+    if (result.best) await fill(bestMedia, result.best, "The best point", server.url);
+    part.caption.textContent = crowd ? "Best for everybody so far" : "";
+    part.own.hidden = !result.own;
+    if (result.own) {
+      if (result.own.pane) await fill(part.own.firstElementChild, result.own.pane, "Your best point", server.url);
+      part.own.children[1].textContent = "What you liked best";
+      part.own.children[2].replaceChildren(...table(result.own.numbers));
+    }
+    const plain = result.numbers && !result.more.lines; // a study with no end page of its own
+    part.outcome.classList.toggle("two", !!result.own);
+    if (result.own) part.best.append(part.numbers);
+    else part.keep.before(part.numbers);
+    part.outcome.classList.toggle("stacked", !plain && !result.own);
+    part.numbers.replaceChildren(...(plain ? table(result.numbers, result.progress.known) : []));
+    part.keep.hidden = !plain;
+    part.keep.querySelectorAll("a").forEach((a) => {
+      const file = a.dataset.file;
+      if (file === "picture") a.textContent = FILES[result.best?.kind] ?? "";
+      a.hidden = !result.files || !a.textContent;
+      a.href = server.url(file);
+    });
+    const turned = result.best?.kind === "turned";
     button("before").forEach((b) => (b.hidden = !turned));
-    button("more").forEach((b) => (b.hidden = !["accuracy", "stopped"].includes(reason)));
+    button("more").forEach((b) => (b.hidden = !["accuracy", "answers", "stopped"].includes(reason)));
     part.following.hidden = !result.following;
     if (result.following) part.following.href = result.following;
     before(false);
-    facts(result.progress);
+    facts({ ...result.progress, known: plain ? "" : result.progress.known });
     const first = root.dataset.state !== "done";
     state("done");
     if (first) part.verdict.focus();
@@ -205,19 +271,32 @@ export function mount(root, server, options = {}) {
     }
   }
 
+  // The photo itself is another one: all begins anew.
+  async function again() {
+    beyond = false;
+    await show(await call("ask"));
+  }
+
   function before(on) {
+    if (ending) return ending.before(on);
     button("before").forEach((b) => b.setAttribute("aria-pressed", on));
     const pane = outcome?.best;
     if (pane?.kind !== "turned") return;
     turn(bestMedia, on ? 0 : pane.angle, on ? 1 : enlarge(pane, pane.angle));
   }
 
-  // Both sides of a pair are enlarged alike, so that nothing but the angle tells them apart.
+  // Both are shown whole and at one scale; what upright corners would leave of either is bright.
+  // So nothing but the angle tells them apart.
   function fit(left, right) {
-    if (left.kind !== "turned") return;
-    const scale = Math.max(enlarge(left, left.angle), enlarge(right, right.angle));
-    turn(media.left, left.angle, scale);
-    turn(media.right, right.angle, scale);
+    const pair = { left, right };
+    const sides = SIDES.filter((side) => pair[side].kind === "turned");
+    const scale = Math.min(...sides.map((side) => 1 / enlarge(pair[side], pair[side].angle)));
+    const kept = sides.map((side) => rectangle(pair[side], pair[side].angle));
+    const [width, height] = [0, 1].map((i) => scale * Math.min(...kept.map((both) => both[i])));
+    for (const side of sides) {
+      turn(media[side], pair[side].angle, scale);
+      cut(media[side], width / pair[side].width, height / pair[side].height);
+    }
   }
 
   function state(name) {
@@ -229,8 +308,9 @@ export function mount(root, server, options = {}) {
   }
 
   function facts(progress) {
-    const fresh = progress.answered + progress.skips === 0;
-    part.facts.textContent = fresh ? HINT : words(progress);
+    const fresh = progress.own === 0;
+    part.facts.textContent = fresh ? [HINT, toGo(progress)].filter(Boolean).join(" · ") : words(progress);
+    part.finish.disabled = progress.own === 0 && !ending; // which starts from nothing, too
     part.facts.dataset.answered = progress.answered;
     const bar = root.querySelector(".bar");
     const share = progress.share ?? (progress.finished ? 1 : null);
@@ -251,39 +331,110 @@ export function mount(root, server, options = {}) {
 
   // -- panes -----------------------------------------------------------------------------------
 
-  async function fill(place, pane, label) {
-    const url = pane.url && server.url(pane.url);
-    place.dataset.kind = pane.kind;
-    const image = place.querySelector("img");
-    if (pane.kind === "turned" && image?.dataset.url === url) return;
-    if (pane.kind === "turned" || pane.kind === "image") {
-      const fresh = new Image();
-      fresh.dataset.url = fresh.src = url;
-      fresh.alt = pane.alt || label;
-      fresh.draggable = false;
-      await fresh.decode().catch(() => {}); // a picture that cannot be shown shows its words
-      const stage = element("div", "", "stage");
-      stage.append(fresh);
-      const frame = element("div", "", "frame");
-      const [width, height] = [pane.width ?? fresh.naturalWidth, pane.height ?? fresh.naturalHeight];
-      frame.style.setProperty("--ratio", width && height ? width / height : 1);
-      frame.append(stage);
-      place.replaceChildren(frame);
-    } else if (pane.kind === "html") {
-      const frame = element("iframe");
-      frame.setAttribute("sandbox", "");
-      frame.title = pane.alt || label;
-      frame.src = url;
-      place.replaceChildren(frame);
-    } else if (pane.kind === "text" || pane.kind === "failed") {
-      place.replaceChildren(element("pre", pane.text));
-    } else {
-      const player = element(pane.kind);
-      player.controls = true;
-      player.src = url;
-      player.setAttribute("aria-label", pane.alt || label);
-      place.replaceChildren(player);
+  // -- sound and film --------------------------------------------------------------------------
+
+  // Both sides keep the same position: of two sounds one is heard, two films run side by side.
+  function together({ left, right }) {
+    const kind = left.kind === right.kind && left.kind;
+    part.player.hidden = !["audio", "video"].includes(kind);
+    root.classList.toggle("plays", !part.player.hidden);
+    if (part.player.hidden) return null;
+    const pair = { sound: kind === "audio", active: "left", pause };
+    const all = SIDES.map((side) => media[side].querySelector(kind));
+    SIDES.forEach((side, i) => {
+      const player = all[i], one = (pair[side] = { heard: false });
+      let last = 0, seconds = 0;
+      player.addEventListener("timeupdate", () => {
+        const step = player.currentTime - last;
+        last = player.currentTime;
+        if (step > 0 && step < 1) seconds += step;
+        heard(one, seconds >= Math.min(HEARD, 0.9 * player.duration));
+        if (pair.active !== side) return;
+        part.seek.value = (1000 * player.currentTime) / player.duration || 0;
+        const other = all[1 - i];
+        if (!pair.sound && !other.paused && Math.abs(other.currentTime - last) > 0.15)
+          other.currentTime = last;
+      });
+      player.addEventListener("ended", () => {
+        heard(one, true);
+        if (pair.active === side) play(side, 0);
+      });
+      player.addEventListener("error", () => {
+        media[side].replaceChildren(element("pre", "This one cannot be played.", "prose"));
+        failed();
+      });
+    });
+    if (pair.sound && left.matched !== false) match(all);
+    function heard(one, enough) {
+      one.heard ||= enough;
+      told();
     }
+    function play(side, at) {
+      pair.active = side;
+      SIDES.forEach((each, i) => {
+        const on = !pair.sound || each === side;
+        if (at < all[i].duration) all[i].currentTime = at;
+        all[i].muted = each !== side;
+        if (on) all[i].play().catch(() => {});
+        else all[i].pause();
+      });
+      told();
+    }
+    function pause() {
+      all.forEach((player) => player.pause());
+      told();
+    }
+    const running = () => all.some((player) => !player.paused);
+    const position = () => all[SIDES.indexOf(pair.active)].currentTime;
+    pair.listen = (side) => play(side, position());
+    pair.toggle = () => {
+      if (!pair.sound && running()) pause();
+      else play(pair.sound && running() ? other(pair.active) : pair.active, position());
+    };
+    pair.seek = (share) => all.forEach((player) => {
+      if (player.duration) player.currentTime = share * player.duration;
+    });
+    function told() {
+      const on = running();
+      part.toggle.textContent = !pair.sound ? (on ? "Pause" : "Play both")
+        : `${on ? "Switch to" : "Play"} ${LETTER[on ? other(pair.active) : pair.active]}`;
+      if (!pair.sound) return;
+      SIDES.forEach((side, i) => {
+        const card = media[side].querySelector(".listen");
+        if (!card) return;
+        card.classList.toggle("playing", !all[i].paused);
+        card.lastElementChild.textContent =
+          !all[i].paused ? "playing" : pair[side].heard ? "heard" : "not heard yet";
+      });
+    }
+    told();
+    return pair;
+  }
+
+  // A louder one sounds better: the louder of two is made as quiet as the other.
+  async function match(players) {
+    try {
+      const loud = await Promise.all(players.map(async (player) => {
+        const data = await (await fetch(player.src)).arrayBuffer();
+        const sound = await new OfflineAudioContext(1, 1, 44100).decodeAudioData(data);
+        let sum = 0;
+        for (let c = 0; c < sound.numberOfChannels; c++)
+          for (const value of sound.getChannelData(c)) sum += value * value;
+        return Math.sqrt(sum / (sound.length * sound.numberOfChannels));
+      }));
+      const quiet = Math.min(...loud);
+      if (quiet > 0) players.forEach((player, i) => (player.volume = quiet / loud[i]));
+    } catch {
+      // what cannot be decoded here is played as it is
+    }
+  }
+
+  function failed() {
+    players?.pause();
+    players = null;
+    part.player.hidden = true;
+    root.querySelectorAll("[data-answer]").forEach((b) => (b.disabled = b.dataset.answer !== "skip"));
+    notice("This pair cannot be shown. Skip it: the next one follows.");
   }
 
   function look() {
@@ -315,7 +466,7 @@ export function mount(root, server, options = {}) {
       const pair = element("div", "", "pair");
       for (const side of SIDES) {
         const place = element("div", "", duel.answer === side ? "media chosen" : "media");
-        await fill(place, duel[side], `${nth(side)}${duel.answer === side ? ", chosen" : ""}`);
+        await fill(place, duel[side], `${nth(side)}${duel.answer === side ? ", chosen" : ""}`, server.url);
         if (duel[side].kind === "turned")
           turn(place, duel[side].angle, Math.max(...SIDES.map((s) => enlarge(duel[s], duel[s].angle))));
         pair.append(place);
@@ -351,6 +502,9 @@ export function mount(root, server, options = {}) {
     newer: () => alone(() => history(Math.max(0, start - 12))),
     older: () => alone(() => history(start + 12)),
     close: () => part.history.close(),
+    toggle: () => players?.toggle(),
+    listen: (target) => players?.listen(target.closest("[data-side]").dataset.side),
+    copy: (target) => copy(target, outcome.numbers),
     before: () => before(button("before")[0].getAttribute("aria-pressed") !== "true"),
     grid: () => {
       const on = root.classList.toggle("grid");
@@ -362,19 +516,27 @@ export function mount(root, server, options = {}) {
 
   let dragged = false;
   root.addEventListener("click", (event) => {
-    if (event.detail > 1 && !event.target.closest("[data-do=in], [data-do=out]")) return;
     const target = event.target.closest("[data-answer], [data-do], .panes .frame");
     if (!target || target.disabled) return;
-    if (target.dataset.do) actions[target.dataset.do]();
+    if (event.detail > 1 && !["in", "out", "listen", "toggle"].includes(target.dataset.do)) {
+      if (!target.dataset.do && !dragged) quick();
+      return;
+    }
+    // Space is to play the next pair, not to press the button once more.
+    if (players && event.detail > 0) target.blur();
+    if (target.dataset.do) actions[target.dataset.do](target);
     else if (target.dataset.answer) answer(target.dataset.answer);
     else if (!dragged) answer(target.closest(".pane").dataset.side);
   });
 
   keys.addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey || part.history.open) return;
+    if (ending?.key(event)) return event.preventDefault();
     if (event.target.closest?.("input, textarea, select, audio, video")) return;
     const key = event.key.length === 1 ? event.key.toLowerCase() : event.key;
-    const action = { z: "undo", g: "grid", h: "history", "+": "in", "=": "in", "-": "out" }[key];
+    const free = !event.target.closest?.("button, a, summary"); // which Space presses
+    const action = { z: "undo", g: "grid", h: "history", "+": "in", "=": "in", "-": "out",
+      ...(players && { x: "toggle", ...(free && { " ": "toggle" }) }) }[key];
     const said = root.dataset.state === "done" ? undefined : KEYS[key];
     if (!action && !said) return;
     event.preventDefault();
@@ -382,6 +544,8 @@ export function mount(root, server, options = {}) {
     if (said) answer(said);
     else actions[action]();
   });
+
+  part.seek.addEventListener("input", () => players?.seek(part.seek.value / 1000));
 
   // Drag a zoomed picture, pinch to zoom; both sides move together.
   const fingers = new Map();
@@ -422,39 +586,154 @@ export function mount(root, server, options = {}) {
   }, { passive: false });
 
   next();
-  return () => clearTimeout(waiter);
+  return () => {
+    clearTimeout(waiter);
+    players?.pause();
+  };
 }
 
-function element(tag, text = "", className = "") {
+export function element(tag, text = "", className = "") {
   const made = document.createElement(tag);
   made.textContent = text;
   if (className) made.className = className;
   return made;
 }
 
+// Show what a pane holds; `url` is where its picture is found.
+export async function fill(place, pane, label, address) {
+  const url = pane.url && address(pane.url).toString();
+  place.dataset.kind = pane.kind;
+  const image = place.querySelector("img");
+  if (pane.kind === "turned" && image?.dataset.url === url) return;
+  if (pane.kind === "turned" || pane.kind === "image") {
+    const fresh = new Image();
+    fresh.dataset.url = fresh.src = url;
+    fresh.alt = pane.alt || label;
+    fresh.draggable = false;
+    await fresh.decode().catch(() => {}); // a picture that cannot be shown shows its words
+    const stage = element("div", "", "stage");
+    stage.append(fresh);
+    if (pane.kind === "turned") stage.append(element("div", "", "cut"));
+    const frame = element("div", "", "frame");
+    const [width, height] = [pane.width ?? fresh.naturalWidth, pane.height ?? fresh.naturalHeight];
+    frame.style.setProperty("--ratio", width && height ? width / height : 1);
+    frame.append(stage);
+    place.replaceChildren(frame);
+  } else if (pane.kind === "html") {
+    const frame = element("iframe");
+    frame.setAttribute("sandbox", pane.scripts ? "allow-scripts" : "");
+    frame.title = pane.alt || label;
+    frame.src = url;
+    place.replaceChildren(frame);
+  } else if (pane.kind === "text" || pane.kind === "failed") {
+    const prose = /\p{L}{3}/u.test(pane.text); // numbers are set in columns
+    const text = element("pre", pane.text, prose ? "prose" : "");
+    place.replaceChildren(text);
+    if (text.scrollHeight > text.clientHeight) text.tabIndex = 0; // scrolled by keys, too
+  } else {
+    const player = element(pane.kind);
+    player.src = url;
+    player.preload = "auto";
+    player.playsInline = true;
+    player.setAttribute("aria-label", pane.alt || label);
+    const side = place.closest("[data-side]")?.dataset.side;
+    player.controls = !side;
+    if (!side) place.replaceChildren(player);
+    else if (pane.kind === "video") {
+      const frame = element("div", "", "frame");
+      frame.append(player);
+      player.addEventListener("loadedmetadata", () => frame.style.setProperty(
+        "--ratio", player.videoWidth / player.videoHeight || 1));
+      place.replaceChildren(frame);
+    } else {
+      const card = element("button", "", "listen");
+      card.type = "button";
+      card.dataset.do = "listen";
+      card.append(element("b", LETTER[side]), element("small"));
+      place.replaceChildren(card, player);
+    }
+  }
+}
+
+const other = (side) => (side === "left" ? "right" : "left");
+
+// The numbers of a point, and how well they are known.
+export function table({ rows, columns, words }, known = "") {
+  const made = element("table");
+  if (columns.length > 1) {
+    const head = element("tr");
+    head.append(element("td"), ...columns.map((name) => scoped("th", name, "col")));
+    made.append(head);
+  }
+  for (const row of rows) {
+    const line = element("tr");
+    line.append(scoped("th", row.name, "row"), ...row.shown.map((value) => element("td", value)));
+    made.append(line);
+  }
+  return [...(words ? [element("p", words)] : []), made,
+    ...(known ? [element("p", `Known ${known}.`, "muted")] : [])];
+}
+
+function scoped(tag, text, scope) {
+  const made = element(tag, text);
+  made.scope = scope;
+  return made;
+}
+
+async function copy(target, { rows }) {
+  const text = rows.map((row) => [row.name, ...row.values].join("\t")).join("\n");
+  try {
+    await navigator.clipboard.writeText(text);
+  } catch { // without HTTPS there is no clipboard but the old one
+    const area = element("textarea", text);
+    document.body.append(area);
+    area.select();
+    document.execCommand("copy");
+    area.remove();
+  }
+  target.textContent = "Copied";
+  setTimeout(() => (target.textContent = "Copy"), 2000);
+}
+
 const unseen = (question) => SIDES.some((side) => question[side].kind === "failed");
 const nth = (side) => (side === "left" ? "First choice" : "Second choice");
 
-// How much a turned picture must be enlarged to leave no corner of its frame empty.
-function enlarge({ width, height }, angle) {
+// How much a turned picture must be enlarged to leave no corner of its frame empty; that is also
+// by how much it exceeds the frame.
+export function enlarge({ width, height }, angle) {
   const [c, s] = [Math.abs(Math.cos(angle)), Math.abs(Math.sin(angle))];
   return Math.max(c + (s * height) / width, c + (s * width) / height);
 }
 
+// Sides of the largest upright rectangle in a turned picture, as in geoduel.pictures.
+export function rectangle({ width, height }, angle) {
+  const [c, s] = [Math.abs(Math.cos(angle)), Math.abs(Math.sin(angle))];
+  const short = Math.min(width, height);
+  if (short <= 2 * s * c * Math.max(width, height)) {
+    const [along, across] = [short / (2 * s), short / (2 * c)];
+    return width >= height ? [along, across] : [across, along];
+  }
+  return [(width * c - height * s) / (c * c - s * s), (height * c - width * s) / (c * c - s * s)];
+}
+
+// Darken what lies outside of a rectangle in the middle, by its shares of the frame.
+export function cut(place, wide, tall) {
+  place.querySelector(".cut").style.transform = `scale(${wide}, ${tall})`; // moves no layout
+}
+
 // Angles are counter-clockwise, those of style sheets clockwise.
-function turn(place, angle, scale) {
+export function turn(place, angle, scale) {
   const image = place.querySelector("img");
   if (image) image.style.transform = `rotate(${-angle}rad) scale(${scale})`;
 }
 
+function toGo({ remaining }) {
+  return remaining ? `about ${remaining} to go` : "";
+}
+
 function words(progress) {
-  const { answered, remaining, uncertainty, unit, raters } = progress;
-  const whose = raters > 1 ? ` of ${raters} people` : "";
-  const text = [`${answered} ${answered === 1 ? "answer" : "answers"}${whose}`];
-  if (remaining) text.push(`about ${remaining} to go`);
-  if (uncertainty !== null && answered > 0) {
-    const size = unit === "degrees" ? (uncertainty * 180) / Math.PI : uncertainty;
-    text.push(`known to ±${size.toPrecision(2)}${unit === "degrees" ? "°" : ""}`);
-  }
-  return text.join(" · ");
+  const { answered, own, raters, known } = progress;
+  const crowd = raters > 1 && answered > own ? `${answered} by ${raters} people` : "";
+  return [`${own} ${own === 1 ? "answer" : "answers"}${crowd && " by you"}`, crowd, toGo(progress),
+    known && `best known ${known}`].filter(Boolean).join(" · ");
 }

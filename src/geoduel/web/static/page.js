@@ -23,12 +23,15 @@ async function send(action, body) {
   }
   const content = await reply.json().catch(() => ({}));
   if (!reply.ok) throw Object.assign(new Error(content.error), { status: reply.status });
-  if (action === "finish" && content.following) content.following = `${site}s/${content.following}`;
+  if (["finish", "act"].includes(action) && content.following) content.following = `${site}s/${content.following}`;
   return content;
 }
+
+// The page of a tool brings its own ending: what is done with the best point.
+const ending = root.dataset.ending && (await import(`./${root.dataset.ending}`)).default;
 
 mount(root, {
   send,
   url: (path) => base + path,
   preload: (path) => fetch(base + path, { priority: "low" }).catch(() => {}),
-}, { rater, question, solo: solo === "true", page: true });
+}, { rater, question, solo: solo === "true", page: true, ending });

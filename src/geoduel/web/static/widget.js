@@ -4,7 +4,12 @@ export default {
     const waiting = new Map();
     const pictures = new Map();
     let count = 0;
-    model.on("msg:custom", ({ to, reply, error, status, pictures: more }) => {
+    model.on("msg:custom", ({ to, reply, error, status, pictures: more, traits }) => {
+      // Reactive notebooks run a cell again when the page changes a trait, not the program.
+      if (traits) {
+        for (const [name, value] of Object.entries(traits)) model.set(name, value);
+        model.save_changes();
+      }
       for (const [name, data] of Object.entries(more ?? {})) pictures.set(name, data);
       const promise = waiting.get(to);
       waiting.delete(to);
