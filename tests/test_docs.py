@@ -82,10 +82,21 @@ def test_pictures_of_the_tutorials_have_their_maker():
     assert made == shown == {path.stem for path in folder.glob("learn-*.png")}
 
 
-def test_a_picture_is_drawn(tmp_path):
+@pytest.mark.parametrize(
+    ("name", "size"),
+    [
+        ("learn-first-duel", {}),
+        ("learn-manifolds", {}),
+        ("learn-noise", {"runs": 1}),
+        ("learn-people", {"runs": 1}),
+        ("learn-workers", {"dimensions": (4,)}),
+    ],
+)
+def test_pictures_are_drawn(name, size, tmp_path):
+    """At reduced size: that the script goes with the present package."""
     pytest.importorskip("matplotlib")
-    maker = runpy.run_path(str(ROOT / "docs" / "images" / "make.py"))
-    maker["PICTURES"]["learn-first-duel"]().savefig(tmp_path / "a.png")
+    draw = runpy.run_path(str(ROOT / "docs" / "images" / "make.py"))["PICTURES"][name]
+    draw(**size).savefig(tmp_path / "a.png")
     assert (tmp_path / "a.png").read_bytes().startswith(b"\x89PNG")
 
 

@@ -73,6 +73,11 @@ def draw_globe(axis: Any) -> None:
         axis.plot(*shown.T, color=FAINT, lw=0.4)
 
 
+def quartiles(runs: list[Any]) -> np.ndarray:
+    """The lower quartile, the median and the upper quartile of curves."""
+    return np.percentile(np.array(runs), [25, 50, 75], axis=0)
+
+
 def first_duel() -> Any:
     """The run of the first tutorial."""
     globe, start = gd.Sphere(3), np.array([0.6, -0.8, 0.0])
@@ -112,7 +117,7 @@ def manifolds() -> Any:
     return figure
 
 
-def noise() -> Any:
+def noise(runs: int = 12) -> Any:
     """Distance against duels, by the share of wrong answers."""
     sphere, goal, start = gd.Sphere(4), np.eye(4)[0], np.array([0.0, 0.6, 0.8, 0.0])
     clean = gd.from_objective(lambda x: -x @ goal)
@@ -121,7 +126,7 @@ def noise() -> Any:
         axis = axes[0, 0]
         for flip, colour in ((0.0, COLOURS[2]), (0.1, COLOURS[1]), (0.3, COLOURS[0])):
             gaps = []
-            for seed in range(12):
+            for seed in range(runs):
                 noisy = gd.Noisy(clean, flip=flip, rng=100 + seed)
                 way = gd.minimize(
                     noisy, sphere, start, budget=600, rng=seed,
@@ -129,7 +134,7 @@ def noise() -> Any:
                 ).history  # fmt: skip
                 at = np.searchsorted(way.duels, duels, side="right") - 1
                 gaps.append(np.maximum(np.array(way.monitor)[at], 1e-9))
-            band(axis, duels, np.array(gaps), colour=colour, label=f"{flip:.0%} of answers wrong")
+            band(axis, duels, *quartiles(gaps), colour=colour, label=f"{flip:.0%} of answers wrong")
         axis.set_yscale("log")
         axis.set_xlabel("duels")
         axis.set_title("Distance to the optimum, in radians")
@@ -137,11 +142,11 @@ def noise() -> Any:
     return figure
 
 
-def people() -> Any:
+def people(runs: int = 12) -> Any:
     """What is left after so many answers, and what the study says is left."""
     mixes = gd.Simplex(3)
     left, said = [], []
-    for seed in range(12):
+    for seed in range(runs):
         favourite = np.random.default_rng(seed).dirichlet(3 * np.ones(3))
         person = Person(mixes, favourite, rng=seed, jnd=0.03, lapse=0.02)
         study = gd.create_study(mixes, rng=seed)
@@ -155,8 +160,8 @@ def people() -> Any:
     with panels(1, 1, width=7.0, height=3.6) as (figure, axes):
         axis, answers = axes[0, 0], np.arange(1, 41)
         label = "stated: four people in five are within"
-        band(axis, answers, np.array(said), colour=COLOURS[1], label=label, style="--")
-        band(axis, answers, np.array(left), colour=COLOURS[0], label="distance to the favourite")
+        band(axis, answers, *quartiles(said), colour=COLOURS[1], label=label, style="--")
+        band(axis, answers, *quartiles(left), colour=COLOURS[0], label="distance to the favourite")
         axis.set_yscale("log")
         axis.set_xlabel("answers")
         axis.set_title("Twelve simulated people")
@@ -164,11 +169,11 @@ def people() -> Any:
     return figure
 
 
-def workers() -> Any:
+def workers(dimensions: tuple[int, ...] = (4, 8, 16, 32)) -> Any:
     """Rounds against workers."""
     with panels(1, 1, width=7.0, height=3.6) as (figure, axes):
         axis = axes[0, 0]
-        for d, colour in zip((4, 8, 16, 32), COLOURS[1:], strict=False):
+        for d, colour in zip(dimensions, COLOURS[1:], strict=False):
             goal = np.eye(d + 1)[0]
             oracle = gd.from_objective(lambda x, goal=goal: -x @ goal)
             counts = [2**k for k in range(7)]
