@@ -341,6 +341,34 @@ def test_finished_by_accuracy(nudge):
         study.ask()
 
 
+def test_a_budget_may_be_raised_while_others_look_on(tmp_path):
+    url = f"sqlite:///{tmp_path}/s.db"
+    study = gd.create_study(SPHERE, "duel-newton", rng=0, budget=5, storage=url, study_name="s")
+    other = gd.load_study("s", url)
+    oracle = gd.from_objective(lambda x: x[0])
+    study.optimize(oracle)
+    with pytest.raises(errors.StudyFinishedError, match="budget"):
+        other.ask()
+    study.budget = 20
+    assert other.budget == 20 == other.progress().budget
+    other.optimize(oracle)
+    assert study.progress().answered == 20
+    kept = gd.import_study(study.export(tmp_path / "s.jsonl") and tmp_path / "s.jsonl")
+    assert kept.budget == 20 == gd.load_study("s", url).budget
+    whole = gd.create_study(SPHERE, "duel-newton", rng=0, budget=20)
+    whole.optimize(oracle)
+    assert np.array_equal(study.recommend(), whole.recommend())
+
+
+def test_a_budget_that_the_steps_depend_on_is_not_changed(nudge):
+    study = gd.create_study(SPHERE, "rdngd", rng=0, budget=50)
+    with pytest.raises(errors.ArgumentError, match="steps depend on its length"):
+        study.budget = 60
+    with pytest.raises(errors.ArgumentError, match="budget must be an integer >= 1"):
+        study.budget = 0
+    assert study.budget == 50
+
+
 def test_remaining_is_about_right(nudge):
     """The toy method shrinks by a tenth an answer; real ones scatter."""
     study = gd.create_study(SPHERE, nudge(), rng=0, repeats=0.0)

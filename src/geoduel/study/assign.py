@@ -86,14 +86,19 @@ class Assigner:
 
     def over_budget(self) -> str | None:
         """The word for it where the budget is spent, otherwise None."""
-        budget = self.settings["budget"]
+        budget = self.budget
         return "budget" if budget is not None and self.book.answered >= budget else None
+
+    @property
+    def budget(self) -> int | None:
+        """Most answers: as the study was made with, or as it was changed to."""
+        return self.settings["budget"] if self.book.budget is None else self.book.budget
 
     # -- new questions ---------------------------------------------------------------------------
 
     def _new(self, rater: str | None, number: int, most: float) -> Iterator[Event]:
         """Events of new questions, drawn by that number on: a repeat if due, then others."""
-        book, budget = self.book, self.settings["budget"]
+        book, budget = self.book, self.budget
         left = math.inf if budget is None else budget - book.answered - len(book.open)
         if left <= 0 or self.finished() is not None:
             return

@@ -404,5 +404,7 @@ def _same(
             raise ArgumentError(
                 f"{shown}={value!r:.80} differs from the study {name!r} that exists, which has "
                 f"{there!r:.80}; leave it out to go on with that study"
+                + "; study.budget = ... changes it"
+                * (shown == "budget")
             )
     return study

@@ -227,6 +227,7 @@ FIELDS: dict[str, dict[str, str]] = {
     "settings": {"digest": "digest"},
     "result": {"point": "point", "uncertainty": "level?", "noise": "level?", "stopped": "text?"},
     "upgrade": {"version": "version"},
+    "budget": {"value": "count"},
 }
 POINTS = {"question": ("a", "b"), "report": ("better", "worse"), "result": ("point",)}
 

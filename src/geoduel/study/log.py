@@ -11,6 +11,7 @@ A study is an append-only list of events, one JSON line each, numbered 1, 2, ...
     settings   the digest of the settings, so that altered ones are recognised
     result     what the study recommends after the answers so far: point, uncertainty, noise
     upgrade    the version of the method that has learned from the answers so far
+    budget     the number of answers that are wanted from now on: value
 
 Nothing is ever changed or removed, an undo included, so that the log also says who did what when.
 Each event is chained to those before it by a digest: a log that was altered is recognised.
@@ -58,6 +59,7 @@ KINDS = (
     "settings",
     "result",
     "upgrade",
+    "budget",
 )
 WORDS = ("a", "b", "tie", "skip")
 LAST = 8  # results that are remembered, for undo
@@ -161,6 +163,8 @@ class Book:
         Digest of the settings; None in a log of an earlier version of the package.
     version : int or None
         Of the method that the study was upgraded to.
+    budget : int or None
+        Most answers, where that was changed after the study was made.
     """
 
     digests: list[str] = field(default_factory=list)
@@ -176,6 +180,7 @@ class Book:
     history: list[tuple[int, float]] = field(default_factory=list)
     sealed: str | None = None
     version: int | None = None
+    budget: int | None = None
     rewound: int | None = None  # the first index of `given` that changed since a player looked
 
     @property
@@ -311,6 +316,9 @@ class Book:
             if entry.at and other.at and other.at[0] > entry.at[0]:
                 other.withdrawn = True
                 del self.open[other.id]
+
+    def _budget(self, number: int, event: Event) -> None:
+        self.budget = event["value"]
 
     def _attribute(self, number: int, event: Event) -> None:
         self.attributes[event["key"]] = event["value"]

@@ -166,7 +166,29 @@ class Study:
     @property
     def budget(self) -> int | None:
         """Most answers wanted."""
-        return self.settings["budget"]
+        with self._lock:
+            self._journal.read()
+            return self._assigner.budget
+
+    @budget.setter
+    def budget(self, most: int) -> None:
+        """Want more answers, or fewer, from now on.
+
+        Raises
+        ------
+        ArgumentError
+            If it is no integer >= 1, or the method has planned its steps for another length.
+        """
+        positive_int(most, "budget")
+        event = {"kind": "budget", "value": most}
+        with self._lock:
+            planned = self._new_player(most).method
+            if planned != self._player.method:
+                raise ArgumentError(
+                    f"budget={most} is another run of {self.method_name!r}, whose steps depend on "
+                    f"its length: make a new study"
+                )
+            self._journal.write(lambda: [event])
 
     @property
     def note(self) -> str | None:
@@ -693,7 +715,7 @@ class Study:
                 skips=book.answers["skip"],
                 open=len(book.open),
                 reports=book.reports,
-                budget=self.budget,
+                budget=self._assigner.budget,
                 uncertainty=self._common()[1],
                 noise=noise,
                 remaining=None if wanted is None else answers_left(history, wanted),
@@ -828,10 +850,11 @@ class Study:
 
     # -- replay ----------------------------------------------------------------------------------
 
-    def _new_player(self) -> Player:
+    def _new_player(self, most: int | None = None) -> Player:
         s = self.settings
         x0 = None if s["x0"] is None else decode_settings(s["x0"])
-        budget = None if s["budget"] is None else max(1, s["budget"] // s["votes"])
+        most = s["budget"] if most is None else most
+        budget = None if most is None else max(1, most // s["votes"])
         length = s["iterations"], budget, s["votes"], s["format"] < 2
         return player(self.method, self.manifold, s["seed"], x0, *length)
 
