@@ -45,7 +45,10 @@ def markdown(heads: Iterable[str], rows: Iterable[Iterable[str]]) -> list[str]:
 def about(rows: Iterable[dict[str, Any]], *also: str) -> list[str]:
     """The line under a table: versions, and settings that all rows share."""
     rows = list(rows)
-    words = sorted({f"geoduel {row['geoduel']}, {row['machine']}" for row in rows})
+    versions: dict[str, set[str]] = {}
+    for row in rows:
+        versions.setdefault(row["machine"], set()).add(row["geoduel"])
+    words = [f"geoduel {' and '.join(sorted(v))}, {m}" for m, v in sorted(versions.items())]
     for key in also:
         found = sorted({str(row[key]) for row in rows})
         words.append(f"{key} {', '.join(found)}")
@@ -302,6 +305,30 @@ def far() -> list[str]:
         cells.append([label, row["half"], row["80 %"], f"{mean} ({low} to {high})"])
     heads = ("ideal", "half of the people in", "80 % in", "80 % region: mean (range)")
     return markdown(heads, cells) + about(rows.values(), "people", "seeds")
+
+
+def ceiling() -> list[str]:
+    """What `people_ceiling.py` reaches, who is told all but the ideal, beside the method."""
+    told, own = read("people_ceiling"), read("people")
+    rows = {(cell.kind, cell.space): told[name] for name, cell in GRID.items() if name in told}
+    if not rows:
+        return ["Not measured yet."]
+    spaces = [space for space in SPACES if any(space == s for _, s in rows)]
+    lines = [
+        [
+            kind,
+            *(
+                f"{number(rows[kind, s]['regret'], 2)};"
+                f" {number(own[f'grid {s}: {kind}']['regret'], 2)}"
+                if (kind, s) in rows
+                else "–"
+                for s in spaces
+            ),
+        ]
+        for kind in dict.fromkeys(kind for kind, _ in rows)
+    ]
+    heads = ("people", *(SPACES[space] for space in spaces))
+    return markdown(heads, lines) + about(rows.values(), "people", "seeds")
 
 
 RIVALS = {
@@ -581,6 +608,7 @@ TABLES: dict[str, Callable[[], list[str]]] = {
     "unseen": unseen,
     "far": far,
     "habits": habits,
+    "ceiling": ceiling,
     "rivals": rivals,
     "attack": attack,
     "studies": studies,

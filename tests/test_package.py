@@ -35,7 +35,17 @@ METHOD_VERSIONS = {
         "ideal-point": 6,
         "rdngd": 2,
         "rrdngd": 2,
-    }
+    },
+    "0.3.0": {
+        "auto": 6,
+        "bisection": 4,
+        "block": 2,
+        "duel-csa": 5,
+        "duel-newton": 6,
+        "ideal-point": 7,
+        "rdngd": 2,
+        "rrdngd": 2,
+    },
 }
 PUBLIC = sorted(set(geoduel.__all__) - {"__version__"})
 GUIDE = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]

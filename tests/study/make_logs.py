@@ -3,7 +3,7 @@
     PYTHONPATH=src python tests/study/make_logs.py [method ...]
 
 Run it for a method whose `version` was raised, and for a new one; never to make a test pass. Logs
-of an earlier format stay in ``logs/format-1/`` as long as the version of their method does.
+of some earlier versions, and of an earlier format, are in ``logs/older/``.
 """
 
 from __future__ import annotations

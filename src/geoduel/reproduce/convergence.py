@@ -13,6 +13,7 @@ import numpy as np
 
 from ..domains.base import Domain
 from ..errors import TiesWarning
+from ..methods.named import MethodName
 from ..optimize import Progress, minimize
 from ..plotting import COLOURS, band, panels
 from ..result import Result
@@ -93,7 +94,7 @@ class Line:
 
 def duelled(
     label: str,
-    method: str,
+    method: MethodName,
     iterations: int | None = None,
     domain: Callable[[Any], Domain] | None = None,
     ties: Literal["paper", "skip"] = "paper",
@@ -131,7 +132,7 @@ def duelled(
 
 def controlled(
     label: str,
-    method: str,
+    method: MethodName,
     iterations: int,
     domain: Callable[[Any], Domain] | None = None,
     *,

@@ -214,14 +214,19 @@ def test_the_region_does_not_lean_on_the_assumed_jnd(monkeypatch):
 
 
 def test_the_region_holds_as_much_of_a_mixture():
-    """Of what follows if somebody looks, and of the prior if nobody does."""
+    """Of what follows if somebody looks, and else of an even log distance up to the prior's end."""
     state = answered(METHOD, LINE, at(0), SOME)
     doubt = wary(state.attention.doubt())
     assert 0.1 < doubt < 0.9
-    believed = (1 - doubt) * posterior(state, stated=True) + doubt * state.prior
-    away = abs(state.grid - state.best[0])
-    assert believed[away <= state.uncertainty * 1.05].sum() >= 0.8
-    assert believed[away <= state.uncertainty / 1.05].sum() <= 0.8
+    p, away = posterior(state, stated=True), abs(state.grid - state.best[0])
+    order = np.argsort(away)
+    known = np.interp(0.8, np.cumsum(p[order]), away[order])
+
+    def held(radius):
+        lost = np.log(radius / known) / np.log((45.0 + abs(state.best[0])) / known)
+        return (1 - doubt) * p[away <= radius].sum() + doubt * lost
+
+    assert held(state.uncertainty * 1.05) >= 0.8 >= held(state.uncertainty / 1.05)
 
 
 def test_a_jnd_assumed_too_large_does_not_coarsen_the_result():

@@ -15,7 +15,6 @@ from geoduel.methods.people.cloud import Cloud, anywhere
 from geoduel.methods.people.ideal_point import (
     LEAST_WIDTH,
     MOST_STRETCH,
-    SHARE,
     SOON,
     WIDTH,
     accuracy,
@@ -23,6 +22,7 @@ from geoduel.methods.people.ideal_point import (
 )
 from geoduel.methods.people.particles import ALIKE, Belief, median, pooled, settle
 from geoduel.methods.people.perception import Answers, Perception
+from geoduel.methods.people.questions import REGION
 from geoduel.methods.people.weights import radius_holding
 from geoduel.oracles import draw_person
 from geoduel.oracles.people import DEGREE, HABITS
@@ -61,7 +61,7 @@ def test_posterior_is_that_of_importance_sampling(ask_and_answer, from_prior):
     w /= w.sum()
     assert 1 / (w @ w) > 50
     centre = median(c, w)
-    radius = radius_holding(SHARE, np.linalg.norm(c - centre, axis=1), w)
+    radius = radius_holding(REGION, np.linalg.norm(c - centre, axis=1), w)
     assert np.linalg.norm(np.mean([s.best for s in states], axis=0) - centre) < 0.2 * radius
     assert 0.55 * radius < np.mean([s.known for s in states]) < 1.3 * radius
     alike = [s.belief.weights[: len(s.belief.populations[0].logw)].sum() for s in states]
@@ -298,7 +298,7 @@ def test_before_answers_the_region_is_that_of_the_prior():
     method = gd.IdealPoint(prior_radius=math.inf)
     state = method.start(SPHERE, NORTH, np.random.default_rng(0))
     # A cap of 80 % of the sphere: (1 - cos r)/2.
-    assert state.known == pytest.approx(math.acos(1 - 2 * SHARE), rel=0.1)
+    assert state.known == pytest.approx(math.acos(1 - 2 * REGION), rel=0.1)
     assert state.known <= state.uncertainty
 
 

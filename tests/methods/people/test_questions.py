@@ -7,8 +7,8 @@ import pytest
 
 import geoduel as gd
 from geoduel.errors import ArgumentError
-from geoduel.methods.people.attention import wary
-from geoduel.methods.people.questions import best_question, check_answer, inside, stacked
+from geoduel.methods.people.attention import stated_radius, wary
+from geoduel.methods.people.questions import REGION, best_question, check_answer, inside, stacked
 from geoduel.oracles import draw_person
 
 PLANE, LINE = gd.Rotations(2), gd.Euclidean(1)
@@ -165,5 +165,9 @@ def test_without_easy_questions_the_rater_is_taken_to_look():
         a, b = trusting.propose(sphere, state, rng)
         state = trusting.update(sphere, state, a, b, person.answer(a, b, 1), rng, left=1)
     assert state.uncertainty == state.known
-    assert trusting.doubt(state.attention) == 0
-    assert careful.doubt(state.attention) == wary(state.attention.doubt()) > 0
+    away, w = np.linspace(0, 0.5, 11), np.full(11, 1 / 11)
+    doubt = wary(state.attention.doubt())
+    for method, share in ((trusting, 0.0), (careful, doubt)):
+        farthest = math.pi / 4 + 0.3  # the prior's radius, and how far the centre is off
+        expected = stated_radius(REGION, away, w, share, farthest)
+        assert method.stated(sphere, 0.3, away, w, state.attention) == expected

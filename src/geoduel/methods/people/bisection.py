@@ -18,7 +18,7 @@ from ..frame import to_numpy
 from .attention import EASY, Attention
 from .observer import BIAS_SPREAD, LAPSED_TIES, TIE_MEDIAN, Observer, Raters, sigmoid
 from .questions import PersonMethod, best_question, check_answer, inside, stacked
-from .weights import drawn, imagined, information, radius_holding
+from .weights import drawn, imagined, information
 
 __all__ = [
     "Answers",
@@ -48,10 +48,9 @@ TAIL = 0.08  # share of the prior in its tail, which reaches everywhere
 EVEN = 0.1  # share of the prior that is even, where the space is bounded
 REACH = 1e9  # furthest ideal, in radii of the prior
 FLOOR = 1e-30  # of what a table may say against an ideal, which it might take back
-REGION = 0.8  # share of the belief in the stated region
 CLOSE = 15.0  # JND that hold nine tenths of the posterior, where questions are for a window
 EASY_FROM = 9  # answers before the first easy question, if
-EASY_CLOSE = 6.0  # no more than so many JND hold nine tenths of the posterior
+EASY_CLOSE = 4.0  # no more than so many JND hold nine tenths of the posterior
 EASY_ANYWAY = 20  # answers before it if they do not
 SETTLED = 0.03  # doubt whether they look that needs no further easy questions
 EASY_AT = 0.95  # predicted probability of the likelier answer to an easy question
@@ -211,7 +210,7 @@ class Bisection(PersonMethod):
     circle, or an endless line. Raters are independent given the ideal, so raters who contradict
     themselves get a flat factor and count less. Questions and recommendation lean on the assumed
     JND. The stated region does not: there p(JND) is about flat, over a factor of nine either way.
-    The region also allows for the possibility that nobody looks, and then holds 80 % of the prior.
+    The region also allows for the possibility that nobody looks, and is then as wide as the prior.
 
     Parameters
     ----------
@@ -236,7 +235,7 @@ class Bisection(PersonMethod):
     True
     """
 
-    version: ClassVar[int] = 3
+    version: ClassVar[int] = 4
 
     def start(self, manifold: Manifold, x0: Array, rng: np.random.Generator) -> BisectionState:
         if manifold.dim != 1:
@@ -539,10 +538,9 @@ class Bisection(PersonMethod):
         best = _points(manifold, state.start, np.array([middle]))[0]
         if self.domain is not None:
             best = self.domain.project(best)
-        doubt = self.doubt(state.attention)
-        edges = state.edges
-        believed = (1 - doubt) * posterior(state, stated=True) + doubt * state.prior
-        region = _radius(space, edges, believed, middle)
+        away, w = _away(space, state.edges, posterior(state, stated=True), middle)
+        off = float(abs(space.between(np.array(middle), np.zeros(()))))
+        region = self.stated(manifold, off, away, w, state.attention)
         lapse = RATER_GRID.lapse
         wrong = [float((_conditional(t) @ p).sum(axis=0) @ lapse) / 2 for t in state.tables]
         noise = float(np.average(wrong, weights=np.array(state.raters.answers) + 1e-9))
@@ -682,11 +680,12 @@ def _conditional(table: np.ndarray) -> np.ndarray:
     return table / np.maximum(table.sum(axis=(0, 1)), 1e-30)
 
 
-def _radius(space: Space, edges: np.ndarray, p: np.ndarray, middle: float) -> float:
-    """Radius about the middle that holds the share `REGION` of p, which is even in each cell."""
+def _away(
+    space: Space, edges: np.ndarray, p: np.ndarray, middle: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """Distances of the cells from the middle, and their weights; each cell is cut into four."""
     inner = edges[:-1, None] + np.diff(edges)[:, None] * (np.arange(4) + 0.5) / 4
-    away = abs(space.between(inner.ravel(), np.array(middle)))
-    return radius_holding(REGION, away, np.repeat(p / 4, 4))
+    return abs(space.between(inner.ravel(), np.array(middle))), np.repeat(p / 4, 4)
 
 
 def middle_of_half(edges: np.ndarray, p: np.ndarray, circle: bool = False) -> float:

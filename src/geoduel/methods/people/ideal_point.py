@@ -18,7 +18,7 @@ from ..._support.check import positive
 from ...errors import ArgumentError
 from ...manifolds.base import Manifold
 from ..frame import Frame, to_numpy
-from .attention import Attention, stated_radius
+from .attention import Attention
 from .cloud import Cloud, anywhere, deviation, hear_early, losses_of, middle
 from .observer import Observer
 from .particles import (
@@ -36,13 +36,12 @@ from .particles import (
     weigh,
 )
 from .perception import Prior, Traits, outcomes
-from .questions import PersonMethod, best_question, check_answer, inside, stacked
+from .questions import REGION, PersonMethod, best_question, check_answer, inside, stacked
 from .weights import drawn, imagined, information, radius_holding
 
 __all__ = ["IdealPoint", "IdealPointState", "accuracy", "imagined_worlds"]
 
 # Frozen; docs/notebook/ideal-point.md says what they were tuned on.
-SHARE = 0.8  # of the belief in the region that is stated
 NARROW = 1 / 6  # deviation at which a chart takes over from the cloud, in typical distances
 SOON = 6  # answers a dimension after which it does in any case
 # Half-width of a question: in median distances of the belief from its middle, as the person sees
@@ -142,7 +141,7 @@ class IdealPoint(PersonMethod):
 
     half_width: float | None = None
 
-    version: ClassVar[int] = 6
+    version: ClassVar[int] = 7
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -342,17 +341,17 @@ class IdealPoint(PersonMethod):
         if isinstance(belief, Cloud):
             best = middle(manifold, belief) if centre is None else centre
             away = to_numpy(manifold.dist(belief.points, best[None]))
+            off = float(to_numpy(manifold.dist(belief.start, best)))
         else:
             ideals = pooled(belief)[0].ideals
             c = median(ideals, w)
             best = belief.chart.frame.at(manifold, c)
             away = np.linalg.norm(ideals - c, axis=1)
+            off = float(np.linalg.norm(belief.chart.origin - c))
         if self.domain is not None:
             best = self.domain.project(best)
-        radius, _ = self.scales(manifold)
-        farthest = radius if math.isfinite(radius) else manifold.typical_dist
-        known = radius_holding(SHARE, away, w)
-        radius = stated_radius(SHARE, away, w, self.doubt(state.attention), farthest)
+        known = radius_holding(REGION, away, w)
+        radius = self.stated(manifold, off, away, w, state.attention)
         lapse = Traits.of(belief.others, belief.prior).lapse[:, 0]
         return state._replace(
             best=best,

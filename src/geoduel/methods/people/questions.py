@@ -17,9 +17,19 @@ from ...errors import ArgumentError
 from ...manifolds.base import Manifold
 from ..base import DuelMethod, Method
 from ..frame import to_numpy
-from .attention import Attention, wary
+from .attention import Attention, stated_radius, wary
 
-__all__ = ["PersonMethod", "QuestionMethod", "best_question", "check_answer", "inside", "stacked"]
+__all__ = [
+    "REGION",
+    "PersonMethod",
+    "QuestionMethod",
+    "best_question",
+    "check_answer",
+    "inside",
+    "stacked",
+]
+
+REGION = 0.8  # share of the belief in the stated region
 
 
 @dataclass(frozen=True)
@@ -138,9 +148,24 @@ class PersonMethod(QuestionMethod):
         radius = usual if self.prior_radius is None else self.prior_radius
         return radius, min(radius, usual) / 45 if self.jnd is None else self.jnd
 
-    def doubt(self, attention: Attention) -> float:
-        """Probability that nobody looks, as far as the stated region allows for it."""
-        return wary(attention.doubt()) if self.catch > 0 else 0.0
+    def stated(
+        self,
+        manifold: Manifold,
+        off: float,
+        away: np.ndarray,
+        w: np.ndarray,
+        attention: Attention,
+    ) -> float:
+        """Radius of the region to state, which holds its share of the belief and of the doubt.
+
+        ``away`` and ``w`` are distances from its centre and their weights, if somebody looks. If
+        not, the ideal may be at the other end of the prior; ``off`` is how far the centre is from
+        the start.
+        """
+        radius, _ = self.scales(manifold)
+        farthest = radius + off if math.isfinite(radius) else manifold.typical_dist
+        doubt = wary(attention.doubt()) if self.catch > 0 else 0.0
+        return stated_radius(REGION, away, w, doubt, farthest)
 
     def settled(self, uncertainty: float) -> str | None:
         """Why to stop, once the region that holds the ideal has this radius."""
