@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import inspect
 import re
+import runpy
 import subprocess
 import sys
 from pathlib import Path
@@ -13,7 +14,11 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 SOURCE = ROOT / "src" / "geoduel"
-GUIDE = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+GUIDE = [
+    ROOT / "README.md",
+    *sorted((ROOT / "docs").glob("*.md")),
+    *sorted((ROOT / "docs" / "learn").glob("*.md")),
+]
 WORDS = 30
 """The notebook (`docs/notebook/`) is a log and may ramble; the guide may not."""
 
@@ -50,6 +55,49 @@ def test_relative_clauses_have_a_head(page):
     headless = r"\bof (?:which|whom)\b|\b(?:[Ww]hoever|[Ww]hat is more)\b"
     found = [s for s in sentences(page.read_text(encoding="utf-8")) if re.search(headless, s)]
     assert not found, f"{page.name}: {found}"
+
+
+def test_recipes_are_short():
+    """A heading, a sentence or two before the block, at most a dozen lines in it."""
+    page = (ROOT / "docs" / "how-to.md").read_text(encoding="utf-8")
+    recipes = re.split(r"^### ", page, flags=re.MULTILINE)[1:]
+    assert len(recipes) >= 25
+    for recipe in recipes:
+        name, text = recipe.split("\n", 1)
+        found = re.findall(r"^```\w+\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+        assert found, f"{name!r} has no block"
+        long = [block for block in found if len(block.strip().splitlines()) > 12]
+        assert not long, f"{name!r} has a block of more than 12 lines"
+
+
+def test_pictures_of_the_tutorials_have_their_maker():
+    """`docs/images/make.py` draws each of them, no other, and each is shown."""
+    folder = ROOT / "docs" / "images"
+    made = set(runpy.run_path(str(folder / "make.py"))["PICTURES"])
+    shown = {
+        name
+        for page in (ROOT / "docs" / "learn").glob("*.md")
+        for name in re.findall(r"\.\./images/(learn-[\w-]+)\.png", page.read_text("utf-8"))
+    }
+    assert made == shown == {path.stem for path in folder.glob("learn-*.png")}
+
+
+@pytest.mark.parametrize(
+    ("name", "size"),
+    [
+        ("learn-first-duel", {}),
+        ("learn-manifolds", {}),
+        ("learn-noise", {"runs": 1}),
+        ("learn-people", {"runs": 1}),
+        ("learn-workers", {"dimensions": (4,)}),
+    ],
+)
+def test_pictures_are_drawn(name, size, tmp_path):
+    """At reduced size: that the script goes with the present package."""
+    pytest.importorskip("matplotlib")
+    draw = runpy.run_path(str(ROOT / "docs" / "images" / "make.py"))["PICTURES"][name]
+    draw(**size).savefig(tmp_path / "a.png")
+    assert (tmp_path / "a.png").read_bytes().startswith(b"\x89PNG")
 
 
 def running_text(docstring: str) -> str:

@@ -48,7 +48,11 @@ METHOD_VERSIONS = {
     },
 }
 PUBLIC = sorted(set(geoduel.__all__) - {"__version__"})
-GUIDE = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+GUIDE = [
+    ROOT / "README.md",
+    *sorted((ROOT / "docs").glob("*.md")),
+    *sorted((ROOT / "docs" / "learn").glob("*.md")),
+]
 PAGES = [*GUIDE, ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs" / "notebook").glob("*.md"))]
 
 
@@ -180,7 +184,7 @@ LAYERS = [
     "attack web",
     "level reproduce",
     "bench",
-    "cli",
+    "cli __main__",
 ]
 """A module imports from its own line and those above, whatever for; CONTRIBUTING explains them."""
 
@@ -257,7 +261,7 @@ def test_every_module_has_its_tests():
     """``tests`` mirrors ``src/geoduel``: a/_b.py and a/b.py are tested in a/test_b.py."""
     modules = {path.relative_to(SOURCE) for path in SOURCE.rglob("*.py")}
     named = {p for p in modules if p.name not in ("__init__.py", "_version.py")}
-    wanted = {p.parent / f"test_{p.stem.lstrip('_')}.py" for p in named}
+    wanted = {p.parent / f"test_{p.stem.strip('_')}.py" for p in named}
     missing = sorted(str(p) for p in wanted if not (ROOT / "tests" / p).is_file())
     assert not missing, f"tests/ lacks {', '.join(missing)}"
 
