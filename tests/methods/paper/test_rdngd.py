@@ -214,8 +214,8 @@ def test_float32_stays_float32_and_converges_to_its_resolution():
         ({"ties": "ignore"}, "ties must be"),
         ({"x0": np.array([0.0, np.nan])}, "x0 is not finite"),
         ({"x0": np.zeros(3)}, "x0 has shape"),
-        ({"x0": [0.0, 0.0]}, "x0 must be an array"),
-        ({"x0": np.zeros(2, dtype=int)}, "x0 must be an array of real"),
+        ({"x0": "origin"}, "x0 must be an array"),
+        ({"x0": np.zeros(2, dtype=complex)}, "x0 must be an array of real"),
     ],
 )
 def test_bad_input_is_named(options, words):

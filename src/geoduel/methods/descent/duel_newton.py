@@ -420,6 +420,7 @@ class DuelNewton(DescentMethod):
             return state._replace(trail=trail)
         way = state.frame.coordinates(manifold, trail.point)
         step = state.frame.within(manifold, -BEYOND * way, 2 * self._farthest(manifold), 0.5)
+        step = at_least(step[None], 2 * self.min_radius)[0]  # as far apart as a mirrored pair
         beyond = state.frame.at(manifold, step, self.domain)
         better = (yield from beats(beyond, state.point, state.noise)) > 0
         stop = None if better and state.stop == "x_tol" else state.stop

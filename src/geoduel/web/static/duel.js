@@ -101,7 +101,7 @@ export function mount(root, server, options = {}) {
   const bestMedia = part.best.firstElementChild;
   const button = (name) => root.querySelectorAll(`[data-do=${name}]`);
   const zoom = { scale: 1, x: 0, y: 0 };
-  let question = null, outcome = null, busy = false, beyond = false, start = 0, waiter = 0;
+  let question = null, outcome = null, busy = false, timed = false, beyond = false, start = 0, waiter = 0;
   let players = null; // those of the two sides, where these are sounds or films
 
   const ending = options.ending?.({ root, part, button, call, alone, again, notice, fill: (...all) => fill(...all, server.url), say });
@@ -116,7 +116,7 @@ export function mount(root, server, options = {}) {
     for (let attempt = 0; ; attempt++) {
       try {
         const reply = await server.send(action, { rater, beyond, ...body });
-        notice("");
+        if (!timed) notice(""); // one with an end of its own stays until then
         return reply;
       } catch (error) {
         if (!PASSING.includes(error.status)) throw error;
@@ -324,6 +324,7 @@ export function mount(root, server, options = {}) {
   }
 
   function notice(text, milliseconds) {
+    timed = Boolean(text && milliseconds);
     part.notice.hidden = !text;
     if (part.notice.textContent !== text) part.notice.textContent = text;
     if (milliseconds) setTimeout(() => part.notice.textContent === text && notice(""), milliseconds);
