@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy.stats import binom
 
 import geoduel as gd
 from geoduel.methods.descent.doubt import LAG, Anchor, Claim, Trail, beats, look_around
@@ -39,6 +40,16 @@ def test_a_majority_decides_where_answers_are_wrong(flip_rate, duels):
     assert played(beats(near, far, flip_rate), np.sum) == (duels, duels)
     assert played(beats(far, near, flip_rate), np.sum) == (-duels, duels)
     assert played(beats(near, near, flip_rate), np.sum) == (0, duels)
+
+
+@pytest.mark.parametrize(("flip_rate", "duels"), [(0.0, 1), (0.1, 28), (0.2, 28), (0.3, 68)])
+def test_an_end_is_given_up_less_lightly(flip_rate, duels):
+    """Wrong once in a thousand, and one answer in five wrong is allowed for."""
+    near, far = np.zeros(2), np.ones(2)
+    assert played(beats(near, far, flip_rate, end=True), np.sum) == (duels, duels)
+    if flip_rate:
+        wrong = binom.sf(duels / 2, duels, max(0.2, flip_rate))  # that y, which is worse, wins
+        assert wrong < 1e-3
 
 
 @pytest.mark.parametrize("goal", [1e-3, 0.1, 5.0])

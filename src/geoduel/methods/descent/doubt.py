@@ -26,6 +26,7 @@ LAG = 4  # blocks of the way that is prolonged
 BEYOND = 4.0  # how far it is prolonged, in its length
 RARELY = 32  # duels, in low dimension, of which one is about the trail
 FADES = 0.8  # factor on a doubt for each point beyond that was worse
+LEAST_DOUBTED = 0.2  # flip rate that is allowed for, at least, before an end is given up
 STRIDE = 10.0  # ratio of the lengths at which a run looks around before it ends
 
 
@@ -129,7 +130,9 @@ class Claim(NamedTuple):
         return MOVED * self.length
 
 
-def beats(x: Array, y: Array, flip_rate: float) -> Generator[tuple[Array, Array], Any, float]:
+def beats(
+    x: Array, y: Array, flip_rate: float, end: bool = False
+) -> Generator[tuple[Array, Array], Any, float]:
     """Duels of x and y: positive if x is better, 0 for ties; with noise a majority, 19 of 20 right.
 
     Parameters
@@ -137,10 +140,14 @@ def beats(x: Array, y: Array, flip_rate: float) -> Generator[tuple[Array, Array]
     x, y : array
         Points.
     flip_rate : float
-        Probability of a wrong answer.
+        Estimated probability of a wrong answer.
+    end : bool
+        Whether y is the end of a descent, which is not given up lightly. The answer is then wrong
+        once in a thousand, also where the estimate is too low and one answer in five is wrong.
     """
+    many = votes(max(flip_rate, LEAST_DOUBTED)) * 4 if end and flip_rate else votes(flip_rate)
     ahead = 0.0
-    for _ in range(votes(flip_rate)):
+    for _ in range(many):
         ahead -= float((yield x, y))
     return ahead
 
@@ -167,6 +174,7 @@ def look_around(
         return None
     better = c[int(np.argmax(won < 0))]
     if flip_rate:
-        ahead = yield from beats(frame.at(manifold, better, domain), frame.point, flip_rate)
+        point = frame.at(manifold, better, domain)
+        ahead = yield from beats(point, frame.point, flip_rate, end=True)
         return better if ahead > 0 else None
     return better

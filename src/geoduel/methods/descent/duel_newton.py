@@ -415,8 +415,10 @@ class DuelNewton(DescentMethod):
 
         It is asked now and then, and at x_tol. If it wins, the distance to the optimum is unknown.
         """
+        if state.noise > NOISY:  # the answers that were doubtful may have been wrong
+            return state._replace(trail=Trail(state.point))
         trail = state.trail.older(state.point)
-        if state.noise > NOISY or not (trail.due or state.stop == "x_tol"):
+        if not (trail.due or state.stop == "x_tol"):
             return state._replace(trail=trail)
         way = state.frame.coordinates(manifold, trail.point)
         step = state.frame.within(manifold, -BEYOND * way, 2 * self._farthest(manifold), 0.5)
@@ -442,7 +444,7 @@ class DuelNewton(DescentMethod):
         if better is not None:
             step, end = state.frame.land(manifold, better, self.domain)
             frame, _ = state.frame.move(manifold, step, end=end)
-            return self._afresh(manifold, state, frame)
+            return self._afresh(manifold, state, frame, state.best)
         length = AGAIN * state.size if state.stop == "resolution" else math.inf
         if self.domain is not None:  # which may contain points that are outside by rounding
             length = max(length, 1e3 * shortest)
@@ -463,25 +465,33 @@ class DuelNewton(DescentMethod):
         assert claim is not None
         if state.stop is None and not claim.due(state.size):
             return state
-        ahead = yield from beats(state.recommended, claim.point, state.noise)
+        ahead = yield from beats(state.recommended, claim.point, state.noise, end=True)
         if claim.uncertainty is None:
             if ahead > 0:
                 return state._replace(claim=None)
             if state.stop is not None:
                 frame = Frame(claim.point, np.eye(manifold.dim))
-                return self._afresh(manifold, state, frame, refuted=True)
+                return self._afresh(manifold, state, frame, claim.point, refuted=True)
         elif ahead > 0 and manifold.dist(state.point, claim.point) > claim.least:
-            return self._afresh(manifold, state, state.frame, refuted=True)
+            return self._afresh(manifold, state, state.frame, claim.point, refuted=True)
         return state._replace(claim=claim.asked(state.size))
 
     def _afresh(
-        self, manifold: Manifold, state: NewtonState, frame: Frame, refuted: bool = False
+        self,
+        manifold: Manifold,
+        state: NewtonState,
+        frame: Frame,
+        before: Array,
+        refuted: bool = False,
     ) -> NewtonState:
-        """With probes of the first length and no metric, from a point that has to be beaten."""
+        """With probes of the first length and no metric, from a point that has to be beaten.
+
+        Where answers are wrong, that is the one before: what seemed better may be much worse.
+        """
         d, length = manifold.dim, 0.6 * state.longest
         again = self._begun(manifold, frame, length / math.sqrt(d), np.eye(d), state)
         return again._replace(
-            claim=Claim.of(frame.point, length, None),
+            claim=Claim.of(before if state.noise > NOISY else frame.point, length, None),
             patience=again.patience / (2 if refuted else 1),
             refuted=again.refuted or refuted,
         )
