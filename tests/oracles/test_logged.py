@@ -104,6 +104,24 @@ def test_another_run_may_not_use_it(path, change, words):
     assert path.read_bytes() == kept
 
 
+def test_another_run_is_recognised_by_what_it_asks(path):
+    """Words do not tell two boxes of one size apart, nor two functions in the settings."""
+
+    def run(high):
+        domain = [(0, high)] * 2
+        oracle = from_objective(lambda x: size(x - 2))
+        return gd.minimize(
+            oracle, gd.Euclidean(2), [0, 0], domain=domain, budget=60, rng=0, log=path
+        )
+
+    assert np.allclose(run(1).x, 1)
+    kept = path.read_bytes()
+    with pytest.raises(ArgumentError, match="answer is to other points"):
+        run(1.5)
+    assert path.read_bytes() == kept
+    assert np.allclose(run(1).x, 1)
+
+
 @pytest.mark.parametrize(
     "text", ["holiday\n", '{"geoduel log": 1}\n++?\n', "[1]\n", '{"a": 1}\n', "\x00\n"]
 )
@@ -137,3 +155,4 @@ def test_fingerprints_tell_arrays_apart():
     others = [a.reshape(2, 3), a.astype(np.float32), -a, np.nextafter(a, 9)]
     assert len({fingerprint(each) for each in [a, *others]}) == 5
     assert fingerprint(a) == fingerprint(a.copy())
+    assert fingerprint(a, -a) != fingerprint(-a, a)

@@ -29,8 +29,8 @@ class Logged(Wrapper):
     A method asks the same duels whenever its settings, start, seed and answers are the same. So a
     run that was killed goes on where it was, bit for bit, with nothing but its answers. A line is
     written as soon as the oracle has answered, and a line that was cut short is dropped. The file
-    holds no points: it is small, and another run cannot be told from it by what it asks. What the
-    run is stands in the first line, and has to agree.
+    holds no points, but beside each answer a fingerprint of the pairs that were asked: another run
+    is recognised by what it asks. What can be said in words of a run stands in the first line.
 
     Parameters
     ----------
@@ -51,7 +51,7 @@ class Logged(Wrapper):
     ------
     ArgumentError
         If the file is no such log, one of another run (the message says what differs), or in use.
-        On a duel, if the file holds another number of answers to it.
+        On a duel, if the file holds the answer to another one.
 
     Examples
     --------
@@ -85,7 +85,7 @@ class Logged(Wrapper):
                 raise ArgumentError(f"{self.path} is no log of a run")
             if first is not None:
                 _agree(first, about, self.path)
-            self._left = [_answers_of_line(line, self.path) for line in reversed(lines)]
+            self._left = [_told(line, self.path) for line in reversed(lines)]
             self._file.truncate(end)
         except BaseException:
             self._file.close()
@@ -96,24 +96,25 @@ class Logged(Wrapper):
     @property
     def remembered(self) -> int:
         """Answers of the file that have not been asked for yet."""
-        return sum(map(len, self._left))
+        return sum(len(kept) for kept, _ in self._left)
 
     def answers(
         self, x: Array, y: Array, point_ndim: int | None = None, executor: Executor | None = None
     ) -> Any:
+        asked = fingerprint(x, y)  # before the oracle, which might write to them
         if not self._left:
             answer = answers(self.oracle, x, y, point_ndim, executor)
             each = [answer] if isinstance(answer, int) else host(answer).ravel().tolist()
-            self._write("".join(SIGNS[int(a)] for a in each))
+            self._write(f"{''.join(SIGNS[int(a)] for a in each)} {asked}")
             return answer
-        ndim = x.ndim if point_ndim is None else point_ndim
-        lead = leading_shape(ndim, x, y)
-        kept = self._left.pop()
-        if len(kept) != int(np.prod(lead)):
+        kept, before = self._left[-1]
+        if asked != before:
             raise ArgumentError(
-                f"log {self.path} is of another run: it holds {len(kept)} answers where "
-                f"{int(np.prod(lead))} are asked for"
+                f"log {self.path} is of another run: its next answer is to other points than those "
+                "that are asked about"
             )
+        self._left.pop()
+        lead = leading_shape(x.ndim if point_ndim is None else point_ndim, x, y)
         return as_like(np.reshape(kept, lead), x) if lead else kept[0]
 
     def _write(self, line: str) -> None:
@@ -131,10 +132,12 @@ class Logged(Wrapper):
         self.close()
 
 
-def fingerprint(x: Array) -> str:
+def fingerprint(*arrays: Array) -> str:
     """A few letters that tell arrays apart, whatever machine they are on."""
-    a = np.ascontiguousarray(host(x))
-    return hashlib.sha256(f"{a.dtype} {a.shape} ".encode() + a.tobytes()).hexdigest()[:16]
+    digest = hashlib.sha256()
+    for a in map(np.ascontiguousarray, map(host, arrays)):
+        digest.update(f"{a.dtype} {a.shape} ".encode() + a.tobytes())
+    return digest.hexdigest()[:16]
 
 
 def seed_in(path: str | Path) -> int | None:
@@ -168,10 +171,12 @@ def _agree(found: dict[str, Any], about: dict[str, Any], path: Path) -> None:
             )
 
 
-def _answers_of_line(line: bytes, path: Path) -> list[int]:
+def _told(line: bytes, path: Path) -> tuple[list[int], str]:
+    """The answers of a line, and the fingerprint of what was asked."""
     try:
-        return [ANSWERS[sign] for sign in line.decode("ascii")]
-    except (KeyError, UnicodeDecodeError):
+        signs, asked = line.decode("ascii").split(" ")
+        return [ANSWERS[sign] for sign in signs], asked
+    except (KeyError, ValueError):
         raise ArgumentError(f"{path} is no log of a run: it holds {line[:40]!r}") from None
 
 

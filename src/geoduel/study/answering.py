@@ -77,11 +77,12 @@ class Answering:
                 thread.start()
             try:
                 self._work()
-            finally:
-                if self.error is not None or self.begun < self.most:
+                if self.begun < self.most:  # no more are wanted by the study, or in this time
                     self.stop()
                 for thread in others:
                     thread.join()
+            finally:  # Ctrl-C while others are at work
+                self.stop()
         if self.error is not None:
             raise self.error
 
