@@ -853,7 +853,7 @@ def test_axe_finds_no_violations(browser, axe, leveller, live, scheme):
     page.keyboard.press("h")
     page.wait_for_selector("dialog[open] li")
     check("the history")
-    page.keyboard.press("Escape")
+    close_history(page)
     page.click("[data-do=finish]")
     page.wait_for_selector("[data-state=done]")
     check("the end")
@@ -878,6 +878,19 @@ def tree(page, place: str = "main") -> str:
 
 def lines(text: str) -> list[str]:
     return [line.strip().removeprefix("- ") for line in text.splitlines()]
+
+
+def close_history(page: Any) -> None:
+    """Close the dialog, and wait until the page has gone back over the step it stood for.
+
+    Going back is a navigation: another one begun meanwhile is aborted by it.
+    """
+    page.keyboard.press("Escape")
+    page.wait_for_selector("dialog:not([open])", state="attached")
+    deadline = time.monotonic() + 5
+    while page.evaluate("history.state !== null"):
+        assert time.monotonic() < deadline, "the page did not go back"
+        time.sleep(0.01)
 
 
 def test_each_state_is_told_to_a_screen_reader(page, live):
@@ -927,7 +940,7 @@ def test_each_state_is_told_to_a_screen_reader(page, live):
     said = tree(page, "dialog")
     assert 'dialog "History":' in lines(said), said
     assert 'img "a palette"' in lines(said), said
-    page.keyboard.press("Escape")
+    close_history(page)
     page.goto(f"{server.address}/owner")
     page.wait_for_selector("[data-part=map] svg")
     said = tree(page)
