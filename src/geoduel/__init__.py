@@ -17,6 +17,7 @@ from ._version import __version__
 from .domains import (
     Ball,
     Box,
+    Catalogue,
     Domain,
     Intersection,
     L1Ball,
@@ -98,6 +99,7 @@ __all__ = [
     "Bisection",
     "Block",
     "Box",
+    "Catalogue",
     "Counted",
     "Domain",
     "Duel",

@@ -20,6 +20,7 @@ from ._numerics.arrays import Array, copied, namespace
 from ._support.check import as_generator, one_of, positive, positive_int
 from ._support.progress import RECORDS, progress_bar, round_up, thin
 from .domains.base import Domain
+from .domains.catalogue import Catalogue
 from .domains.feasibility import feasible_first
 from .errors import (
     ArgumentError,
@@ -34,6 +35,8 @@ from .manifolds.base import Manifold
 from .methods import Method, State
 from .methods.base import DuelMethod, check_state, questions
 from .methods.named import MethodName, Settings, as_domain, named, start_point
+from .methods.people.among import Among
+from .methods.people.choice import for_items
 from .oracles.base import Oracle, answers_of, check_oracle
 from .oracles.logged import Logged, fingerprint, seed_in
 from .result import History, Result
@@ -90,6 +93,7 @@ def minimize(
     *,
     method: MethodName | Method = "auto",
     domain: Domain | Sequence[tuple[float, float]] | None = None,
+    among: Catalogue | Array | None = None,
     budget: int | None = None,
     iterations: int | None = None,
     rng: np.random.Generator | int | None = None,
@@ -123,6 +127,10 @@ def minimize(
         Feasible set; pairs of bounds are a `geoduel.Box` in Euclidean space. DuelNewton, "rdngd"
         and "rrdngd" project on it, "rdfw" asks for its linear minimiser. For the others the domain
         decides first, and only duels of two feasible points are asked.
+    among : Catalogue or array of shape (n, *point_shape), optional
+        Items that exist: only these are asked about and returned, and ``result.index`` says which.
+        "auto" is then the method for people of this dimension, followed by a knock-out: answers
+        that contradict nothing lead to the best item. See `geoduel.methods.people.among.Among`.
     budget : int, optional
         Most duels allowed, of each problem. Methods that end by themselves, the default among them,
         may do without one: then it is 1,000 a dimension, and 10,000 at least.
@@ -196,11 +204,14 @@ def minimize(
     check_oracle(oracle)
     if not isinstance(manifold, Manifold):
         raise ArgumentError(f"manifold must be a Manifold such as Sphere(3), got {manifold!r:.80}")
-    chosen = named(method, as_domain(domain, manifold), dict(options))
+    if among is None:
+        chosen = named(method, as_domain(domain, manifold), dict(options))
+    else:
+        chosen, x0 = _among(among, manifold, method, as_domain(domain, manifold), options, x0)
     chosen, x0 = start_point(chosen, manifold, x0, rng)
     chosen, iterations = chosen.plan(manifold, x0, iterations=iterations, budget=budget)
     if iterations is None and budget is None and timeout is None:
-        if not isinstance(chosen, DuelMethod):
+        if not isinstance(chosen, DuelMethod | Among):
             raise ArgumentError("give iterations=, budget= or timeout=: a run needs a limit")
         budget = DUELS_OF_A_DIMENSION * max(10, manifold.dim)
 
@@ -234,7 +245,8 @@ def minimize(
     asked = result.duels * run.problems
     chooses = isinstance(chosen, DuelMethod)
     share = TIES_OF_OWN_PROBES if chooses else TIES_WORTH_A_WARNING
-    if result.ties > share * asked and result.stop_reason != "resolution":
+    expected = result.stop_reason == "resolution" or result.index is not None  # items may be alike
+    if result.ties > share * asked and not expected:
         setting = "min_radius" if chooses else "radius"
         warnings.warn(
             f"{result.ties} of {asked} duels were ties, which tell nothing: the points may be "
@@ -244,6 +256,22 @@ def minimize(
             stacklevel=2,
         )
     return result
+
+
+def _among(
+    among: Any,
+    manifold: Manifold,
+    method: str | Method,
+    domain: Domain | None,
+    options: Any,
+    x0: Array | None,
+) -> tuple[Method, Array | None]:
+    """The method that looks among the items of a catalogue, and its start."""
+    items = Catalogue.of(manifold, among)
+    if method == "auto":
+        method = "bisection" if manifold.dim == 1 else "ideal-point"
+    inner, x0 = for_items(manifold, items, named(method, domain, dict(options)), x0)
+    return Among(inner, items), x0
 
 
 def _seed(log: str | Path, rng: Any) -> int:
@@ -495,4 +523,5 @@ class _Run:
             self.history,
             self.method.noise(self.state),
             self.method.uncertainty(self.state),
+            getattr(self.state, "item", None),
         )

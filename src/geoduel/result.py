@@ -22,10 +22,11 @@ MESSAGES = {
     "interrupted": "The run was interrupted.",
     "ties": "Hundreds of duels in a row were ties: f is flat here, as far as the duels reached.",
     "idle": "No duel was left to ask.",
+    "items": "Every other item has lost a duel.",
     "diverges": "Nothing stopped the descent: f seems to have no minimum here.",
 }
 """What the stop reasons of `Result` mean; a method may have others."""
-SUCCESS = ("x_tol", "resolution", "iterations")
+SUCCESS = ("x_tol", "resolution", "iterations", "items")
 
 
 @dataclass
@@ -73,7 +74,8 @@ class Result:
     stop_reason : str
         "iterations", "budget", "timeout", "callback", "interrupted", or the method's own words:
         "x_tol", "resolution". "ties" after 200 of them in a row; "idle" where a thousand times in
-        a row there was no duel to ask. "diverges" where nothing stopped the descent: x is the best
+        a row there was no duel to ask; "items" where every other item of a catalogue has lost.
+        "diverges" where nothing stopped the descent: x is the best
         point before the end of the manifold, or of what its dtype holds.
     seconds : float
         Wall-clock time.
@@ -85,6 +87,8 @@ class Result:
     uncertainty : float or None
         Estimated distance of x to the optimum, a geodesic length, right to an order of magnitude;
         None if the method has no idea.
+    index : int or None
+        Which item of a catalogue x is; None without ``among``.
     """
 
     x: Array
@@ -98,6 +102,7 @@ class Result:
     history: History = field(repr=False)
     noise: float | None = None
     uncertainty: float | None = None
+    index: int | None = None
 
     @property
     def success(self) -> bool:
@@ -131,7 +136,8 @@ class Result:
     def __repr__(self) -> str:
         return (
             f"Result(x={shown(self.x)}, stop_reason={self.stop_reason!r}, duels={self.duels}, "
-            f"ties={self.ties}, iterations={self.iterations}, rounds={self.rounds}, "
+            + (f"index={self.index}, " if self.index is not None else "")
+            + f"ties={self.ties}, iterations={self.iterations}, rounds={self.rounds}, "
             f"uncertainty={_short(self.uncertainty)}, noise={_short(self.noise)}, "
             f"seconds={self.seconds:.3g})"
         )

@@ -601,3 +601,108 @@ def test_one_duel_by_its_number():
     for number in (-1, 2):
         with pytest.raises(gd.errors.ArgumentError, match="has no duel"):
             study.duel(number)
+
+
+# -- catalogues ------------------------------------------------------------------------------------
+
+GOAL = np.array([0.6, 0.0, 0.8])
+ITEMS = SPHERE.random_point(np.random.default_rng(0), (300,))
+
+
+def prefer_goal(study, n, **how):
+    for _ in range(n):
+        duel = study.ask(**how)
+        study.tell(duel, "a" if duel.a @ GOAL > duel.b @ GOAL else "b")
+
+
+def test_only_items_are_shown_and_recommended():
+    study = gd.create_study(SPHERE, among=ITEMS, rng=0)
+    prefer_goal(study, 16, rater="ann")
+    pairs = [duel.items for duel in study.duels]
+    for duel in study.duels:
+        assert duel.items[0] != duel.items[1]
+        assert np.array_equal(ITEMS[list(duel.items)], [duel.a, duel.b])
+    new = [frozenset(p) for p, d in zip(pairs, study.duels, strict=True) if d.role == "question"]
+    assert len(set(new)) == len(new)  # a pair that has its answer is not asked once more
+    best = int(np.argmax(ITEMS @ GOAL))
+    assert study.rank(1).tolist() == [study.catalogue.index(study.recommend())]
+    assert best in study.rank(5)
+    assert best in study.rank(5, rater="ann")
+    assert len(set(study.rank(300).tolist())) == 300
+
+
+def test_a_study_of_items_is_replayed_with_and_without_them(tmp_path):
+    url = f"sqlite:///{tmp_path / 'items.db'}"
+    study = gd.create_study(SPHERE, among=ITEMS, storage=url, study_name="items", rng=0)
+    prefer_goal(study, 8)
+    again = gd.load_study("items", url, among=ITEMS.tolist())
+    assert np.array_equal(again.recommend(), study.recommend())
+    assert again.ask().items == study.ask().items
+    bare = gd.load_study("items", url)
+    assert bare.progress().answered == 8
+    assert bare.duels == study.duels
+    for call in (bare.ask, bare.recommend, bare.rank):
+        with pytest.raises(errors.ArgumentError, match="300 items.*load it with among=items"):
+            call()
+    with pytest.raises(errors.ArgumentError, match="300 items with digest .*, got 299 items"):
+        gd.load_study("items", url, among=ITEMS[1:])
+    study.export(tmp_path / "items.jsonl")
+    copy = gd.import_study(tmp_path / "items.jsonl", among=ITEMS)
+    assert np.array_equal(copy.rank(3), study.rank(3))
+    more = {"storage": url, "study_name": "items", "load_if_exists": True}
+    assert gd.create_study(SPHERE, among=ITEMS, **more).progress().answered == 8
+    with pytest.raises(errors.ArgumentError, match="among="):
+        gd.create_study(SPHERE, among=ITEMS[::-1], **more)
+
+
+def test_what_is_in_stock_may_change_from_question_to_question():
+    """A question that is open and shows what is gone stays open, and another one is asked."""
+    study = gd.create_study(SPHERE, rng=0)
+    first = study.ask(rater="ann", among=ITEMS)
+    left = np.delete(ITEMS, first.items[0], axis=0)
+    second = study.ask(rater="ann", among=left)
+    assert second.id != first.id
+    assert np.array_equal(left[list(second.items)], [second.a, second.b])
+    assert study.ask(rater="ann", among=ITEMS).id in (first.id, second.id)
+    for duel in (first, second):
+        study.tell(duel, "a" if duel.a @ GOAL > duel.b @ GOAL else "b")
+    prefer_goal(study, 12, rater="ann", among=left)
+    assert study.catalogue is None
+    assert study.ask().items is None
+    assert study.recommend(among=left) in gd.Catalogue(SPHERE, left)
+
+
+def test_items_in_many_dimensions_and_in_one():
+    many = gd.Sphere(12)
+    study = gd.create_study(many, among=many.random_point(np.random.default_rng(0), (50,)), rng=0)
+    assert study.method.sweeps
+    assert study.ask().items is not None
+    angles = PLANE.random_point(np.random.default_rng(0), (50,))
+    study = gd.create_study(PLANE, among=angles, rng=0)
+    assert study.method_name == "bisection"
+    for _ in range(12):
+        duel = study.ask()
+        study.tell(
+            duel, "a" if PLANE.dist(duel.a, angles[3]) < PLANE.dist(duel.b, angles[3]) else "b"
+        )
+    assert 3 in study.rank(3)
+
+
+def test_items_of_a_plain_are_not_looked_for_where_none_are():
+    """Of a catalogue far from the origin, the middle and the extent are known from the start."""
+    plane = gd.Euclidean(2)
+    items = np.random.default_rng(0).normal(size=(400, 2)) * 50 + 3000
+    study = gd.create_study(plane, among=items, rng=0)
+    study.optimize(gd.from_objective(lambda x: plane.dist(x, items[7])), n_duels=20)
+    assert 7 in study.rank(5)
+
+
+def test_methods_that_learn_from_their_own_questions_refuse_items():
+    with pytest.raises(errors.ArgumentError, match="learn from any pair"):
+        newton(among=ITEMS)
+    with pytest.raises(errors.ArgumentError, match="'duel-newton' learns from its own"):
+        newton().ask(among=ITEMS)
+    with pytest.raises(errors.ArgumentError, match="among= and domain="):
+        gd.create_study(SPHERE, among=ITEMS, domain=gd.Ball(SPHERE, GOAL, 0.5))
+    with pytest.raises(errors.ArgumentError, match="rank needs items"):
+        gd.create_study(SPHERE).rank()

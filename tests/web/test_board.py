@@ -344,3 +344,14 @@ def test_html_has_scripts_only_where_the_owner_wants_it():
     for scripts in (False, True):
         board = Board(gd.create_study(PLANE, rng=0), lambda _: "<p>Hello", scripts=scripts)
         assert board.ask("ann")["left"]["scripts"] is scripts
+
+
+def test_items_of_a_catalogue_are_drawn_by_their_index():
+    sphere = gd.Sphere(3)
+    study = gd.create_study(sphere, among=np.eye(3), rng=0)
+    board = Board(study, lambda point, index: f"{index}: {point.argmax()}")
+    question = board.ask("Ann")
+    texts = {question[side]["text"] for side in ("left", "right")}
+    assert texts < {"0: 0", "1: 1", "2: 2"}
+    assert len(texts) == 2
+    assert Board(study, lambda point, size=3: str(size)).ask("Ann")["left"]["text"] == "3"

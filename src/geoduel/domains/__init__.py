@@ -2,6 +2,7 @@
 
 from .ball import Ball
 from .base import Domain
+from .catalogue import Catalogue
 from .feasibility import feasible_first
 from .flat import Box, L1Ball, L2Ball, ProbabilitySimplex
 from .intersection import Intersection
@@ -10,6 +11,7 @@ from .spd_interval import LinearMinimum, Nearest, SPDInterval
 __all__ = [
     "Ball",
     "Box",
+    "Catalogue",
     "Domain",
     "Intersection",
     "L1Ball",

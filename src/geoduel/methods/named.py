@@ -124,6 +124,7 @@ class Settings(TypedDict, total=False):
     sparsity: int | None
     step_size: float | Schedule | Callable[[int], float] | None
     strong_convexity: float
+    sweeps: int | None
     x_tol: float | None
 
 

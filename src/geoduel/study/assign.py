@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from ..domains.catalogue import Catalogue
 from ..errors import NothingToAskError, StudyFinishedError
 from . import holders
 from .log import Book, Entry, Event
@@ -52,8 +53,12 @@ class Assigner:
         self.name, self.settings, self.book, self.player = name, settings, book, player
         self.alone = alone
 
-    def choose(self, n: int, rater: str | None) -> tuple[list[int], list[Event]]:
+    def choose(
+        self, n: int, rater: str | None, items: Catalogue | None = None
+    ) -> tuple[list[int], list[Event]]:
         """Up to n questions for a rater: ids of those the rater holds, and events that give more.
+
+        With ``items``, all of them are about two of these.
 
         Raises
         ------
@@ -64,8 +69,9 @@ class Assigner:
         me = rater or holders.me()
         # By id: those that were opened again by an undo come first.
         mine = [e for _, e in sorted(book.open.items()) if (e.rater or e.holder) == me]
+        mine = [e for e in mine if _is_about(e, items)]
         held = [e.id for e in mine if rater and not self._is_free(e, now)][:n]
-        free = (e for e in book.open.values() if self._is_free(e, now))
+        free = (e for e in book.open.values() if self._is_free(e, now) and _is_about(e, items))
         events: list[Event] = [
             {"kind": "lease", "duel": entry.id} for entry in islice(free, n - len(held))
         ]
@@ -73,7 +79,7 @@ class Assigner:
             most = self._room(mine, now) if n > 1 else math.inf
             by_event = self.settings["format"] < 2
             number = book.number + len(events) + 1 if by_event else len(book.entries)
-            new = self._new(rater, number, most)
+            new = self._new(rater, number, most, items)
             events += islice(new, n - len(held) - len(events))
         if not held and not events and not (held := [e.id for e in mine][:n]):
             raise self._nothing(now)
@@ -96,38 +102,44 @@ class Assigner:
 
     # -- new questions ---------------------------------------------------------------------------
 
-    def _new(self, rater: str | None, number: int, most: float) -> Iterator[Event]:
+    def _new(
+        self, rater: str | None, number: int, most: float, items: Catalogue | None
+    ) -> Iterator[Event]:
         """Events of new questions, drawn by that number on: a repeat if due, then others."""
         book, budget = self.book, self.budget
         left = math.inf if budget is None else budget - book.answered - len(book.open)
         if left <= 0 or self.finished() is not None:
             return
         duel = len(book.entries)
-        if (again := self._repeat(rater)) is not None:
+        if (again := self._repeat(rater)) is not None and _is_about(again, items):
             flipped = {"a": "b", "b": "a", None: "a"}[again.left]
-            yield _question(duel, again.a, again.b, "repeat", flipped, of=again.id)
+            more = _indices(items, again.a, again.b)
+            yield _question(duel, again.a, again.b, "repeat", flipped, of=again.id, **more)
             duel, number, left = duel + 1, number + 1, left - 1
         if (left := min(left, most)) <= 0:
             return
-        for question in self._questions(rater, number):
+        for question in self._questions(rater, number, items):
             side = np.random.default_rng([self.settings["seed"], number, 1]).random() < 0.5
-            at = {} if question.at is None else {"at": list(question.at)}
+            at: Event = {} if question.at is None else {"at": list(question.at)}
             pair = question.a.tolist(), question.b.tolist()
+            at |= _indices(items, *pair)
             yield _question(duel, *pair, question.role, "a" if side else "b", **at)
             duel, number, left = duel + 1, number + 1, left - 1
             if left <= 0:
                 return
 
-    def _questions(self, rater: str | None, number: int) -> Iterator[Question]:
+    def _questions(
+        self, rater: str | None, number: int, items: Catalogue | None
+    ) -> Iterator[Question]:
         """New questions of the method: about the common result, or first about the rater's own.
 
         Questions about the common result tell on which side of it a rater's own ideal is, and not
         how far.
         """
-        common = self.player.questions(self.book, number, rater)
+        common = self.player.questions(self.book, number, rater, items)
         if rater is None or (own := self._away(rater)) is None:
             return common
-        return chain(own.questions(self.book, number, rater), common)
+        return chain(own.questions(self.book, number, rater, items), common)
 
     def _away(self, rater: str) -> Player | None:
         """The method after the answers of this rater, if due and away from the common result."""
@@ -204,3 +216,13 @@ def _held(entry: Entry, now: float) -> float:
 def _question(duel: int, a: Any, b: Any, role: str, left: str, **more: Any) -> Event:
     """The event of a new question; points as in the log."""
     return {"kind": "question", "duel": duel, "a": a, "b": b, "role": role, "left": left, **more}
+
+
+def _is_about(entry: Entry, items: Catalogue | None) -> bool:
+    """Whether a duel is about two of the items, if there are any."""
+    return items is None or (entry.a in items and entry.b in items)
+
+
+def _indices(items: Catalogue | None, a: Any, b: Any) -> Event:
+    """Which items the points of a question are, for its event."""
+    return {} if items is None else {"items": [items.index(a), items.index(b)]}

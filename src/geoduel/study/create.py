@@ -12,9 +12,11 @@ from typing import Any
 
 import numpy as np
 
+from .._numerics.arrays import Array
 from .._support.check import positive, positive_int, real
 from .._version import __version__
 from ..domains.base import Domain
+from ..domains.catalogue import Catalogue
 from ..errors import (
     ArgumentError,
     DuplicateStudyError,
@@ -23,12 +25,13 @@ from ..errors import (
     StorageError,
 )
 from ..manifolds.base import Manifold
-from ..methods import Method, for_people
+from ..methods import IdealPoint, Method, for_people
 from ..methods.named import METHODS, named
+from ..methods.people.choice import for_items
 from ..methods.people.questions import QuestionMethod
 from .codec import decode_settings, encode_settings, is_text
 from .intake import check_events, check_size, check_sizes, malformed
-from .settings import FORMAT, describe, method_version, part, read_settings
+from .settings import FORMAT, describe, described_items, method_version, part, read_settings
 from .storage.base import Storage
 from .storage.place import as_storage
 from .study import Study
@@ -57,6 +60,7 @@ def create_study(
     lease: float = LEASE,
     repeats: float | None = None,
     votes: int = 1,
+    among: Catalogue | Array | None = None,
     **options: Any,
 ) -> Study:
     """Create a study: `minimize` for answers that come later, from people, labs or other machines.
@@ -101,6 +105,11 @@ def create_study(
         Answers to each question, of different raters where there are several; the majority is what
         the method is told, and raters who contradict themselves count less. Only for methods that
         are not made for people: those learn from each answer, and weigh raters themselves.
+    among : Catalogue or array of shape (n, *point_shape), optional
+        Items that exist: only these are shown and recommended. The log holds their digest and the
+        items that were shown, so give them to `load_study`, too. Methods made for people know what
+        to do with them; "auto" is an ideal point for any number of dimensions from two on, and
+        learns from the items where ideals may lie.
     **options
         Settings of the method, when it is given by name.
 
@@ -138,7 +147,10 @@ def create_study(
             positive_int(limit, name)
     if study_name is not None:
         _text(study_name)
-    chosen: Any = _chosen(manifold, method, domain, budget, options)
+    items = None if among is None else Catalogue.of(manifold, among)
+    chosen: Any = _chosen(manifold, method, domain, budget, options, items is not None)
+    if items is not None:
+        chosen, x0 = for_items(manifold, items, chosen, x0)
     asks_people = isinstance(chosen, QuestionMethod)
     if positive_int(votes, "votes") > 1 and asks_people:
         raise ArgumentError(
@@ -168,6 +180,7 @@ def create_study(
         "repeats": share,
         "repeats_after": REPEATS_AFTER if repeats is None else 0,
         "votes": votes,
+        "among": None if items is None else described_items(items),
     }
     place = as_storage(storage)
     study_name = study_name or f"study-{secrets.token_hex(4)}"
@@ -179,19 +192,20 @@ def create_study(
         "lease": None if lease == LEASE else settings["lease"],
         "repeats": None if repeats is None else share,
         "votes": None if votes == 1 else votes,
+        "among": settings["among"],
     }
     if method == "auto":
         more = options if domain is None else options | {"domain": domain}
         wanted |= {f"method.{name}": describe(chosen)[name] for name in more}
     if load_if_exists and study_name in place.names():
-        return _same(study_name, place, manifold, method, chosen, wanted)
+        return _same(study_name, place, manifold, method, chosen, wanted, items)
 
     try:
-        return Study._create(place, study_name, json.dumps(settings), manifold, chosen)
+        return Study._create(place, study_name, json.dumps(settings), manifold, chosen, items)
     except DuplicateStudyError:
         if not load_if_exists:
             raise
-        return _same(study_name, place, manifold, method, chosen, wanted)
+        return _same(study_name, place, manifold, method, chosen, wanted, items)
 
 
 def load_study(
@@ -199,6 +213,7 @@ def load_study(
     storage: str | Storage,
     manifold: Manifold | None = None,
     method: Method | None = None,
+    among: Catalogue | Array | None = None,
 ) -> Study:
     """Load a study, and go on as if it had never been interrupted.
 
@@ -211,6 +226,9 @@ def load_study(
     manifold, method : optional
         Needed only where the study uses a geometry or a method of your own, or a setting that is a
         function: the log cannot hold those. Checked against what it does hold.
+    among : Catalogue or array, optional
+        The items that the study was made with. Without them it can be looked at and told answers,
+        but it neither asks nor recommends.
 
     Returns
     -------
@@ -230,7 +248,7 @@ def load_study(
     """
     if storage is None:
         raise ArgumentError("storage: a study in memory cannot be loaded; keep the Study itself")
-    return Study(_text(study_name), as_storage(storage, create=False), manifold, method)
+    return Study(_text(study_name), as_storage(storage, create=False), manifold, method, among)
 
 
 def delete_study(study_name: str, storage: str | Storage) -> None:
@@ -268,6 +286,7 @@ def import_study(
     study_name: str | None = None,
     manifold: Manifold | None = None,
     method: Method | None = None,
+    among: Catalogue | Array | None = None,
 ) -> Study:
     """Read a study that `Study.export` wrote, check it, and store it.
 
@@ -279,7 +298,7 @@ def import_study(
         Where to put it; see `create_study`.
     study_name : str, optional
         By default the name it had.
-    manifold, method : optional
+    manifold, method, among : optional
         As in `load_study`.
 
     Returns
@@ -309,7 +328,7 @@ def import_study(
         x0 = None if settings["x0"] is None else _start(geometry, decode_settings(settings["x0"]))
         dtype = np.dtype(float) if x0 is None else x0.dtype
         check_events(found.rows, geometry, dtype)
-        return Study._create(place, name, text, manifold, method, found.rows, rehearse=True)
+        return Study._create(place, name, text, manifold, method, among, found.rows, rehearse=True)
     except (MalformedExportError, MissingExtraError, DuplicateStudyError, StorageError, Warning):
         raise
     except ArgumentError as error:
@@ -329,11 +348,14 @@ def _chosen(
     domain: Domain | None,
     budget: int | None,
     options: dict[str, Any],
+    of_items: bool = False,
 ) -> Method:
-    """The method as an instance; "auto" means people."""
+    """The method as an instance; "auto" means people, or the items of a catalogue."""
     if method != "auto":
         return named(method, domain, options)
     chosen: Any = for_people(manifold, budget)
+    if of_items and not isinstance(chosen, QuestionMethod):
+        chosen = IdealPoint()
     names = [f.name for f in fields(chosen) if f.init and f.repr]
     for name in options:
         if name not in names:
@@ -389,15 +411,16 @@ def _same(
     method: str | Method,
     chosen: Method,
     wanted: dict[str, Any],
+    items: Catalogue | None,
 ) -> Study:
     """The study of that name, if it is the one that was asked for; "auto" takes any method.
 
     What was left to its default may be anything.
     """
-    study = Study(name, storage, manifold, None if method == "auto" else chosen)
+    study = Study(name, storage, manifold, None if method == "auto" else chosen, items)
     for key, value in wanted.items():
         part, _, of_method = key.partition(".")
-        there = study.settings[part]
+        there: Any = study.settings.get(part)
         there = there.get(of_method) if of_method else there
         if value is not None and there != value:
             shown = {"seed": "rng"}.get(key, of_method or key)

@@ -198,6 +198,10 @@ RULES: dict[str, Rule] = {
         "a batch and a place in it",
         lambda v: isinstance(v, list) and len(v) == 2 and _is_int(v[0], 1) and _is_int(v[1]),
     ),
+    "items": (
+        "the indices of two items",
+        lambda v: isinstance(v, list) and len(v) == 2 and all(map(_is_int, v)),
+    ),
     "digest": (
         "a digest",
         lambda v: isinstance(v, str) and re.fullmatch("[0-9a-f]{32}", v) is not None,
@@ -218,6 +222,7 @@ FIELDS: dict[str, dict[str, str]] = {
         "left": "side?",
         "at": "place?",
         "of": "count?",
+        "items": "items?",
     },
     "lease": {"duel": "count"},
     "answer": {"duel": "count", "answer": "answer"},

@@ -2,7 +2,8 @@
 
 A study is an append-only list of events, one JSON line each, numbered 1, 2, ...:
 
-    question   a pair goes out: duel, a, b, role, left, rater, and where in the method it belongs
+    question   a pair goes out: duel, a, b, role, left, rater, and where in the method it belongs;
+               of a catalogue, also the indices of the items
     lease      an unanswered duel goes out again, perhaps to someone else
     answer     "a", "b", "tie" or "skip"
     report     an outside comparison: better, worse
@@ -104,6 +105,7 @@ class Entry:
     rater: str | None
     at: tuple[int, int] | None = None  # batch of the method and place in it
     of: int | None = None  # the duel that a repeat repeats
+    items: tuple[int, int] | None = None  # which of a catalogue a and b are
     answer: str | None = None
     answered: float | None = None
     number: int | None = None  # of the event that answered it
@@ -254,6 +256,7 @@ class Book:
             rater=event.get("rater"),
             at=None if at is None else tuple(at),
             of=event.get("of"),
+            items=None if event.get("items") is None else tuple(event["items"]),
         )
         if entry.of is not None:
             self.repeats.setdefault(entry.of, []).append(entry.id)

@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .._numerics.arrays import Array
+from ..domains.catalogue import Catalogue
 from ..domains.feasibility import feasible_first
 from ..errors import ReplayError
 from ..manifolds.base import Manifold
@@ -147,8 +148,13 @@ class Player(ABC):
     # -- questions -------------------------------------------------------------------------------
 
     @abstractmethod
-    def questions(self, book: Book, number: int, rater: str | None) -> Iterator[Question]:
-        """Questions to put now, the most useful first; ``number`` is that of the next duel."""
+    def questions(
+        self, book: Book, number: int, rater: str | None, items: Catalogue | None = None
+    ) -> Iterator[Question]:
+        """Questions to put now, the most useful first; ``number`` is that of the next duel.
+
+        With ``items``, a method made for people asks about these alone.
+        """
 
     @property
     def stop_reason(self) -> str | None:
@@ -235,8 +241,13 @@ class QuestionPlayer(Player):
     def _settle(self) -> None:
         self._mark()
 
-    def questions(self, book: Book, number: int, rater: str | None) -> Iterator[Question]:
+    def questions(
+        self, book: Book, number: int, rater: str | None, items: Catalogue | None = None
+    ) -> Iterator[Question]:
         self.idle = False
+        propose, among = self.method.propose, ()
+        if items is not None:
+            propose, among = self.method.propose_among, (items,)
         pending = [self.points(e) for e in list(book.open.values())[-BESIDE:]]
         for given in reversed(book.given[-BESIDE:]):  # skipped just now: ask something else
             if given.answer != "skip":
@@ -245,7 +256,7 @@ class QuestionPlayer(Player):
         for k in range(number, number + BESIDE):
             rng = self._own(k)
             for _ in range(5):
-                a, b = self.method.propose(self.manifold, self.state, rng, pending)
+                a, b = propose(self.manifold, self.state, rng, *among, pending)
                 if not np.array_equal(a, b):
                     break
             else:
@@ -333,7 +344,10 @@ class StepPlayer(Player):
         elif self.members and self._first_open() == len(self.members):
             self._next(self._answers())
 
-    def questions(self, book: Book, number: int, rater: str | None) -> Iterator[Question]:
+    def questions(
+        self, book: Book, number: int, rater: str | None, items: Catalogue | None = None
+    ) -> Iterator[Question]:
+        assert items is None  # the study refuses
         if self.votes == 1:  # an answered pair is decided, so that the open ones are all there is
             taken = {e.at[1] for e in book.open.values() if e.at and e.at[0] == self.batch}
             for j in range(self._first_open(), len(self.members)):

@@ -39,6 +39,8 @@ class Duel:
         Seconds since 1970.
     of : int or None
         The duel that a repeat repeats.
+    items : tuple of int or None
+        Which items of a catalogue a and b are; None without one.
     """
 
     id: int
@@ -52,6 +54,7 @@ class Duel:
     asked: float
     answered: float | None
     of: int | None
+    items: tuple[int, int] | None = None
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Duel) and self._key() == other._key()
@@ -81,6 +84,7 @@ def as_duel(entry: Entry, dtype: np.dtype) -> Duel:
         asked=entry.asked,
         answered=entry.answered,
         of=entry.of,
+        items=entry.items,
     )
 
 

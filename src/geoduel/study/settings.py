@@ -8,13 +8,24 @@ from collections.abc import Callable
 from typing import Any
 
 from .._version import __version__
+from ..domains.catalogue import Catalogue
 from ..errors import ArgumentError, ReplayError
+from ..manifolds.base import Manifold
 from ..methods import Method
 from ..methods.base import check_method
 from ..methods.people.questions import QuestionMethod
 from .codec import NotStorableError, check_depth, decode_settings, encode_settings
 
-__all__ = ["FORMAT", "describe", "method_version", "part", "read_settings", "version_note"]
+__all__ = [
+    "FORMAT",
+    "catalogue_of",
+    "describe",
+    "described_items",
+    "method_version",
+    "part",
+    "read_settings",
+    "version_note",
+]
 
 FORMAT = 2  # of settings, events and exports
 FOREIGN = "foreign"  # in the place of a type: of the user's own, or with a function in it
@@ -75,6 +86,14 @@ def _shape(value: Any) -> bool:
     return all(type(n) is int and n >= 0 for n in [value[0], *value[1]])
 
 
+def _catalogued(value: Any) -> bool:
+    """What is said of a catalogue: how many items, and their digest; None without one."""
+    if value is None:
+        return True
+    fits = isinstance(value, dict) and value.keys() == {"items", "digest"}
+    return fits and _whole(2)(value["items"]) and isinstance(value["digest"], str)
+
+
 KNOWN: dict[str, Callable[[Any], bool]] = {
     "format": _whole(1),
     "geoduel": lambda v: isinstance(v, str),
@@ -95,10 +114,11 @@ KNOWN: dict[str, Callable[[Any], bool]] = {
     "repeats": lambda v: _number(v) and 0 <= v < 1,
     "repeats_after": _whole(0),
     "votes": _whole(1),
+    "among": _catalogued,
 }
 """What each plain setting must be."""
 
-NEEDED = KNOWN.keys() - {"repeats_after"}
+NEEDED = KNOWN.keys() - {"repeats_after", "among"}
 
 
 def describe(thing: Any) -> Any:
@@ -107,6 +127,36 @@ def describe(thing: Any) -> Any:
         return encode_settings(thing)
     except NotStorableError:
         return {"type": FOREIGN, "class": _class_name(thing), "repr": repr(thing)}
+
+
+def catalogue_of(
+    settings: dict[str, Any], manifold: Manifold, given: Any, study: str
+) -> Catalogue | None:
+    """The catalogue of a study, as the caller gave it; None where it is not at hand.
+
+    Raises
+    ------
+    ArgumentError
+        If it is another one than the study was made with.
+    """
+    if given is None:
+        return None
+    found, made = Catalogue.of(manifold, given), settings.get("among")
+    if made is None:
+        raise ArgumentError(
+            f"study {study!r} was made without a catalogue; study.ask(among=items) takes one"
+        )
+    if made != described_items(found):
+        raise ArgumentError(
+            f"among= of study {study!r} has {made['items']} items with digest {made['digest']}, "
+            f"got {len(found)} items with digest {found.digest}"
+        )
+    return found
+
+
+def described_items(items: Catalogue) -> dict[str, Any]:
+    """What settings say of a catalogue, which they cannot hold."""
+    return {"items": len(items), "digest": items.digest}
 
 
 def part(settings: dict[str, Any], key: str, given: Any, study: str) -> Any:

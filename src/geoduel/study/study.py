@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Executor
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Literal, overload
+from typing import Any, Literal, TypeAlias, overload
 
 import numpy as np
 
@@ -20,6 +20,7 @@ from .._numerics.arrays import Array
 from .._support.check import one_of, positive, positive_int
 from .._version import __version__
 from ..domains.base import Domain
+from ..domains.catalogue import Catalogue
 from ..errors import (
     AlreadyAnsweredError,
     ArgumentError,
@@ -45,12 +46,14 @@ from .log import WORDS, Book, Entry, Event, Given, Kept, Row
 from .players import ANSWERS, Player, player
 from .raters import Rater, against_others
 from .records import Duel, Progress, Upgrade, as_duel
-from .settings import method_version, part, read_settings, version_note
+from .settings import catalogue_of, method_version, part, read_settings, version_note
 from .storage.base import Storage
 from .storage.memory import MemoryStorage
 from .transfer import export_text, write_export
 
 __all__ = ["Study"]
+
+Items: TypeAlias = Catalogue | Array | None
 
 COSTLY = 0.5  # seconds of replay that are worth a snapshot
 ENOUGH = 8  # answers of a doubtful rater, from which on the tastes of all are compared
@@ -71,6 +74,8 @@ class Study:
         Where its log is.
     manifold, method : optional
         Parts that the settings cannot hold, of the user's own; see `load_study`.
+    among : Catalogue or array, optional
+        Items that the study was made with, which its settings do not hold either.
     """
 
     def __init__(
@@ -79,6 +84,7 @@ class Study:
         storage: Storage,
         manifold: Manifold | None = None,
         method: Method | None = None,
+        among: Catalogue | Array | None = None,
     ) -> None:
         self.name = name
         self.settings = read_settings(storage.settings(name), name)
@@ -87,7 +93,8 @@ class Study:
         self._journal.read()
         self.manifold: Manifold = part(self.settings, "manifold", manifold, name)
         self.method: Any = part(self.settings, "method", method, name)
-        self._given = (manifold, method)
+        self.catalogue = catalogue_of(self.settings, self.manifold, among, name)
+        self._given = (manifold, method, self.catalogue)
         self._lock = threading.RLock()
         self._player = self._new_player()
         self._alone: dict[tuple[str, ...], Player] = {}  # by the raters whose answers they know
@@ -121,6 +128,7 @@ class Study:
         settings: str,
         manifold: Manifold | None,
         method: Method | None,
+        among: Catalogue | Array | None = None,
         rows: Sequence[Row] = (),
         rehearse: bool = False,
     ) -> Study:
@@ -132,7 +140,7 @@ class Study:
         draft = MemoryStorage()
         rows = rows or opening(json.loads(settings))
         draft.create(name, settings, rows)
-        study = cls(name, draft, manifold, method)
+        study = cls(name, draft, manifold, method, among)
         if rehearse:
             study._rehearse()
         storage.create(name, settings, rows)
@@ -252,11 +260,11 @@ class Study:
     # -- asking ----------------------------------------------------------------------------------
 
     @overload
-    def ask(self, n: Literal[1] = 1, rater: str | None = None) -> Duel: ...
+    def ask(self, n: Literal[1] = 1, rater: str | None = None, *, among: Items = None) -> Duel: ...
     @overload
-    def ask(self, n: int, rater: str | None = None) -> list[Duel]: ...
+    def ask(self, n: int, rater: str | None = None, *, among: Items = None) -> list[Duel]: ...
 
-    def ask(self, n: int = 1, rater: str | None = None) -> Any:
+    def ask(self, n: int = 1, rater: str | None = None, *, among: Items = None) -> Any:
         """Return the question to put next.
 
         In this order: questions that this rater holds already; questions whose lease is over; now
@@ -271,6 +279,10 @@ class Study:
             useful at once: see `geoduel.methods.people.questions.QuestionMethod.open_at_once`.
         rater : str, optional
             Who will answer. Named raters are told apart in `progress`.
+        among : Catalogue or array of shape (n, *point_shape), optional
+            Items that exist now: the questions are about two of these, and ``duel.items`` says
+            which. By default those the study was made with, if any. Only for methods made for
+            people, which learn from any pair. Make a `geoduel.Catalogue` once where there are many.
 
         Returns
         -------
@@ -288,6 +300,7 @@ class Study:
         """
         positive_int(n, "n")
         rater = _rater(rater)
+        items = self._items(among)
         with self._lock:
             self._journal.read()
             if (reason := self._over()) is not None:
@@ -295,13 +308,13 @@ class Study:
             self._follow()
             seen = self._book.number
             # Chosen before the turn to write, which should be short.
-            choice = self._assigner.choose(n, rater)
+            choice = self._assigner.choose(n, rater, items)
 
             def decide() -> list[Event]:
                 nonlocal choice
                 if self._book.number != seen:  # somebody wrote in between
                     self._follow()
-                    choice = self._assigner.choose(n, rater)
+                    choice = self._assigner.choose(n, rater, items)
                 return choice[1]
 
             written = self._journal.write(decide, durable=False) if choice[1] else []
@@ -548,7 +561,7 @@ class Study:
 
     # -- what it found ---------------------------------------------------------------------------
 
-    def recommend(self, rater: str | None = None) -> np.ndarray:
+    def recommend(self, rater: str | None = None, *, among: Items = None) -> np.ndarray:
         """Return the best point so far.
 
         Parameters
@@ -558,8 +571,67 @@ class Study:
             answers is drawn to the common one, or to that of the rater's camp if there are several.
             The more the own answers tell, the less it is drawn. Only methods made for people can
             leave answers out.
+        among : Catalogue or array, optional
+            Items that exist now, as in `ask`: the best of these.
         """
-        return self._result(rater)[0]
+        items = self._items(among)
+        if items is None:
+            return self._result(rater)[0]
+        return np.array(items[self.rank(1, rater, among=items)[0]])
+
+    def rank(self, k: int = 10, rater: str | None = None, *, among: Items = None) -> np.ndarray:
+        """Return the indices of the k best items, the best first.
+
+        Those come first that are most probably the very best one.
+
+        Parameters
+        ----------
+        k : int
+            How many; fewer if there are not so many at different points.
+        rater : str, optional
+            For this rater, as in `recommend`.
+        among : Catalogue or array, optional
+            Items that exist now, as in `ask`.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import geoduel as gd
+        >>> sphere, goal = gd.Sphere(3), np.array([0.6, 0.0, 0.8])
+        >>> items = sphere.random_point(np.random.default_rng(0), (500,))
+        >>> study = gd.create_study(sphere, among=items, rng=0)
+        >>> study.optimize(gd.from_objective(lambda x: -x @ goal), n_duels=20)
+        >>> int(np.argmax(items @ goal)) in study.rank(5)
+        True
+        """
+        items = self._items(among)
+        if items is None:
+            raise ArgumentError("rank needs items: create_study(..., among=) or rank(among=)")
+        positive_int(k, "k")
+        with self._lock:
+            point, _ = self._result(rater)
+            if self.note is None and rater is None:
+                return self.method.rank(self.manifold, self._player.state, items, k)
+            if self.note is None and not set(self._named()) - {rater}:
+                return self.method.rank(self.manifold, self._of(str(rater)).state, items, k)
+            return items.nearest(point, k)
+
+    def _items(self, among: Items) -> Catalogue | None:
+        """The items to show, if only items are shown."""
+        if among is None:
+            made = self.settings.get("among")
+            if made is not None and self.catalogue is None:
+                raise ArgumentError(
+                    f"study {self.name!r} shows only the {made['items']} items of a catalogue, "
+                    "which its settings do not hold: load it with among=items"
+                )
+            return self.catalogue
+        if not isinstance(self.method, QuestionMethod):
+            raise ArgumentError(
+                f"among= goes with methods that learn from any pair: 'bisection' in one dimension, "
+                f"'ideal-point' in more; {self.method_name!r} learns from its own questions only"
+            )
+        return Catalogue.of(self.manifold, among)
 
     def uncertainty(self, rater: str | None = None) -> float | None:
         """Return how well `recommend` is known, a geodesic length, as in `Progress.uncertainty`.
@@ -949,7 +1021,7 @@ class Study:
         self.progress()
         if self.note is None:
             with suppress(NothingToAskError, StudyFinishedError):
-                self._assigner.choose(1, None)
+                self._assigner.choose(1, None, self.catalogue)
 
     def _duel(self, entry: Entry) -> Duel:
         return as_duel(entry, self._player.dtype)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import hashlib
+import inspect
 import io
 import json
 import logging
@@ -59,7 +60,8 @@ class Board:
         From `geoduel.create_study` or `geoduel.load_study`.
     render : callable, optional
         ``render(point)`` returns what a pane shows, see `geoduel.web.content`. Without it the page
-        shows the numbers.
+        shows the numbers. Where the study has a catalogue, a function of two arguments is also
+        given the index of the item: ``render(point, index)``, neither with a default.
     title : str, optional
         Name on the page; by default the study's.
     question : str
@@ -113,7 +115,7 @@ class Board:
     def __init__(
         self,
         study: Study,
-        render: Callable[[Any], Any] | None = None,
+        render: Callable[..., Any] | None = None,
         *,
         title: str | None = None,
         question: str = "Which one is better?",
@@ -128,7 +130,7 @@ class Board:
         finish: Callable[[Board], dict[str, Any]] | None = None,
         key: str | None = None,
     ) -> None:
-        self.study, self.render = study, render or plain
+        self.study, self.render = study, _of_items(study, render) or plain
         self.title, self.question = title or study.name, question
         self.accuracy = None if accuracy is None else positive(accuracy, "accuracy")
         self.ahead, self.solo, self.finish = ahead, solo, finish
@@ -635,6 +637,25 @@ def rater_name(text: str) -> str:
     if not 1 <= len(name) <= 40 or not name.isprintable():
         raise ArgumentError(f"a rater's name has 1 to 40 printable characters, got {text[:60]!r}")
     return name
+
+
+def _of_items(study: Study, render: Callable[..., Any] | None) -> Callable[[Any], Any] | None:
+    """What draws a point: of an item also by its index, if the user's function takes two."""
+    if render is None or (items := study.catalogue) is None:
+        return render
+    try:
+        given = inspect.signature(render).parameters.values()
+    except (TypeError, ValueError):  # of builtin code, which does not tell
+        return render
+    if (
+        sum(
+            p.default is p.empty and p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)
+            for p in given
+        )
+        != 2
+    ):
+        return render
+    return lambda point: render(point, int(items.nearest(point)[0]))
 
 
 def _run(study: Study) -> str:

@@ -2,16 +2,30 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from ..._numerics.arrays import Array
 from ..._support.check import positive_int
+from ...domains.catalogue import Catalogue
+from ...errors import ArgumentError
 from ...manifolds.base import Manifold
 from ..auto import Auto
 from ..base import Method
+from ..frame import to_numpy
 from .bisection import Bisection
 from .ideal_point import IdealPoint
+from .questions import PersonMethod, QuestionMethod
 
-__all__ = ["for_people"]
+__all__ = ["for_items", "for_people"]
 
 IDEAL = 6  # most dimensions for IdealPoint
+SWEEPS = 20  # of IdealPoint beyond, where there is a catalogue
+TRIED, SAMPLED = 60, 300  # items tried as the middle of a catalogue, and those that tell how far
+MOST = 0.9  # share of the items within the radius of the prior
+EVERYWHERE = 0.8  # radius, in typical distances, of items that are all over a bounded manifold
 VISIBLE = 4 / 90  # least probe of Auto, in typical distances: four degrees on a sphere
 
 
@@ -44,3 +58,57 @@ def for_people(manifold: Manifold, budget: int | None = None) -> Method:
     if manifold.dim <= IDEAL:
         return IdealPoint()
     return Auto(min_radius=VISIBLE * manifold.typical_dist)
+
+
+def for_items(
+    manifold: Manifold, items: Catalogue, method: Method | None = None, x0: Array | None = None
+) -> tuple[QuestionMethod, Array | None]:
+    """The method for the items of a catalogue, and where it starts.
+
+    Where it is not told where ideals may lie, it learns that from the items: nine in ten are within
+    the radius of its prior about the one in their middle.
+
+    Parameters
+    ----------
+    manifold : Manifold
+        Where the items lie.
+    items : Catalogue
+        The items.
+    method : Method, optional
+        The caller's; by default `Bisection` for one dimension, and `IdealPoint` for more.
+    x0 : array of shape point_shape, optional
+        The caller's start.
+
+    Raises
+    ------
+    ArgumentError
+        If the method learns from its own questions only, or has a domain.
+    """
+    if method is None:
+        method = Bisection() if manifold.dim == 1 else IdealPoint()
+    if not isinstance(method, QuestionMethod):
+        raise ArgumentError(
+            f"among= goes with methods that learn from any pair: 'bisection' in one dimension, "
+            f"'ideal-point' in more; {type(method).__name__} learns from its own questions only"
+        )
+    if method.domain is not None:
+        raise ArgumentError("among= and domain= are both given: leave out the items outside")
+    chosen: Any = method
+    if isinstance(chosen, IdealPoint) and chosen.sweeps is None and manifold.dim > IDEAL:
+        chosen = replace(chosen, sweeps=SWEEPS)
+    if not isinstance(chosen, PersonMethod) or chosen.prior_radius is not None:
+        return chosen, x0
+    some = items[_evenly(items.distinct, SAMPLED)]
+    if x0 is None:
+        tried = items[_evenly(items.distinct, TRIED)]
+        apart = to_numpy(manifold.dist(tried[:, None], some[None]))
+        x0 = tried[int(np.argmin(apart.mean(axis=1)))]
+    radius = float(np.quantile(to_numpy(manifold.dist(some, np.asarray(x0)[None])), MOST))
+    if manifold.bounded and radius > EVERYWHERE * manifold.typical_dist:
+        return chosen, None if manifold.closed_form else x0
+    return replace(chosen, prior_radius=radius), x0
+
+
+def _evenly(indices: np.ndarray, most: int) -> np.ndarray:
+    """At most so many of the indices, evenly spaced."""
+    return indices[np.linspace(0, len(indices) - 1, min(most, len(indices))).astype(int)]

@@ -24,7 +24,7 @@ __all__ = ["Cloud", "anywhere", "deviation", "hear_early", "losses_of", "middle"
 # Frozen; docs/notebook/ideal-point.md says what they were tuned on.
 POINTS = 800  # of the cloud
 EFFECTIVE = 0.5  # share of effective points below which they are resampled
-SWEEPS = 2  # random steps after that
+SWEEPS = 2  # random steps of each point after that
 STEPS = (0.15, 1.5)  # range of their lengths, in deviations of the cloud
 CENTRES = 32  # points that are tried as the middle
 WITHIN = 0.9  # share of the way to the end of a manifold that a step may go
@@ -88,6 +88,7 @@ def hear_early(
     left: int,
     rater: str,
     rng: np.random.Generator,
+    sweeps: int = SWEEPS,
 ) -> Cloud:
     """Weigh the points by an answer; resample and move them where few are effective.
 
@@ -116,7 +117,7 @@ def hear_early(
         losses=cloud.losses[pick],
     )
     size = deviation(manifold, cloud, middle(manifold, cloud))
-    for _ in range(SWEEPS):
+    for _ in range(sweeps):
         cloud = _moved(manifold, cloud, size, rng)
     return cloud
 

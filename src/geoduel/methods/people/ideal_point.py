@@ -14,7 +14,8 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from ..._numerics.arrays import Array, namespace
-from ..._support.check import positive
+from ..._support.check import positive, positive_int
+from ...domains.catalogue import Catalogue
 from ...errors import ArgumentError
 from ...manifolds.base import Manifold
 from ..frame import Frame, to_numpy
@@ -55,6 +56,8 @@ FANTASIES = 6  # worlds imagined
 IN_A_WORLD = 40  # effective particles in each of them, at least
 # An easy question is as likely answered one way, and about a point so many deviations off.
 EASY, OFF = 0.95, (1.5, 2.5, 4.0, 6.0)
+# Of a catalogue: items among which the best are looked for, pairs drawn, and particles that vote.
+SHORTLIST, DRAWN, VOTERS = 400, 100, 300
 VERIFY = 1.5  # radius of the belief, in JND, below which easy questions are asked
 
 
@@ -127,6 +130,10 @@ class IdealPoint(PersonMethod):
         `prior_radius`, or of what is given if that is less, is believed possible in any case.
     half_width : float, optional
         Largest h, a geodesic length. By default what the posterior suggests.
+    sweeps : int, optional
+        Random steps of each point of the cloud after an answer, for more than six dimensions. The
+        cloud then stays until it is narrow in all of them together. By default two steps, and a
+        chart takes over earlier.
 
     Examples
     --------
@@ -140,6 +147,7 @@ class IdealPoint(PersonMethod):
     """
 
     half_width: float | None = None
+    sweeps: int | None = None
 
     version: ClassVar[int] = 7
 
@@ -147,6 +155,8 @@ class IdealPoint(PersonMethod):
         super().__post_init__()
         if self.half_width is not None:
             positive(self.half_width, "half_width")
+        if self.sweeps is not None:
+            positive_int(self.sweeps, "sweeps")
 
     def start(self, manifold: Manifold, x0: Array, rng: np.random.Generator) -> IdealPointState:
         if manifold.dim < 2:
@@ -166,12 +176,33 @@ class IdealPoint(PersonMethod):
         rng: np.random.Generator,
         pending: Sequence[tuple[Array, Array]] = (),
     ) -> tuple[Array, Array]:
+        return self._question(manifold, state, rng, pending)
+
+    def propose_among(
+        self,
+        manifold: Manifold,
+        state: IdealPointState,
+        rng: np.random.Generator,
+        items: Catalogue,
+        pending: Sequence[tuple[Array, Array]] = (),
+    ) -> tuple[Array, Array]:
+        return self._question(manifold, state, rng, pending, items)
+
+    def _question(
+        self,
+        manifold: Manifold,
+        state: IdealPointState,
+        rng: np.random.Generator,
+        pending: Sequence[tuple[Array, Array]],
+        items: Catalogue | None = None,
+    ) -> tuple[Array, Array]:
         belief, jnd = state.belief, self.scales(manifold)[1]
         if isinstance(belief, Cloud):
             belief = _thinned(belief)
         # Easy questions that are overdue come one by one, among others.
         elif self._in_doubt(state, jnd) and not pending and rng.random() < 2 * self.catch:
-            return self._easy(manifold, belief)
+            pair = self._easy(manifold, belief)
+            return pair if items is None else items.pair(*pair)
         w = belief.weights
         worlds = w[None]  # what may be believed once the open questions are answered
         if pending:
@@ -179,17 +210,34 @@ class IdealPoint(PersonMethod):
             worlds = imagined_worlds(rng, w, chances)
         if isinstance(belief, Cloud):
             a, b = self._early_candidates(manifold, belief, rng)
+            if items is not None:
+                a, b = _pairs_of_items(items, a, b, state.best, rng)
             gain = information(worlds, _chances(manifold, belief, a, b))
         else:
             a, b, seen = self._candidates(manifold, belief, worlds, rng)
+            if items is not None:
+                a, b = _pairs_of_items(items, a, b, state.best, rng)
             chances = _chances(manifold, belief, a, b)
             first = max(INFORMATION[0], INFORMATION[1] * manifold.dim)
             if sum(belief.raters.answers) < first:
                 gain = information(worlds, chances)
             else:
                 gain = accuracy(worlds, chances, seen)
+        if items is not None:
+            gain = np.where(_known(a, b, state, pending), -np.inf, gain)
         j = best_question(manifold, a, b, gain, self.min_radius)
         return a[j], b[j]
+
+    def rank(
+        self, manifold: Manifold, state: IdealPointState, items: Catalogue, k: int
+    ) -> np.ndarray:
+        """The items that are most probably the best one; among others, those less far away."""
+        order = items.nearest(state.best, max(k, SHORTLIST))
+        some, others = order[:SHORTLIST], order[SHORTLIST:]
+        losses = _losses(manifold, state.belief, items[some])
+        best = np.bincount(losses.argmin(axis=1), minlength=len(some))
+        some = some[np.lexsort((losses.mean(axis=0), -best))]
+        return np.concatenate([some, others])[:k]
 
     def update(
         self,
@@ -209,11 +257,13 @@ class IdealPoint(PersonMethod):
         _, r = belief.raters.hear(rater)
         attention = state.attention.hear(r, float(expected[1] / expected.sum()), answer, left)
         if isinstance(belief, Cloud):
-            belief = hear_early(manifold, belief, a, b, answer, left, rater, rng)
+            sweeps = {} if self.sweeps is None else {"sweeps": self.sweeps}
+            belief = hear_early(manifold, belief, a, b, answer, left, rater, rng, **sweeps)
             centre = middle(manifold, belief)
             size = deviation(manifold, belief, centre)
             late = len(belief.answers.answer) > SOON * manifold.dim
-            if late or size < NARROW * manifold.typical_dist:
+            wide = size if self.sweeps is None else size * math.sqrt(manifold.dim)
+            if late or wide < NARROW * manifold.typical_dist:
                 belief, centre = settle(manifold, belief, centre, size, rng), None
         else:
             centre = None
@@ -401,6 +451,42 @@ def _chances(manifold: Manifold, belief: Cloud | Belief, a: Array, b: Array) -> 
     else:
         losses = pooled(belief)[0].losses(belief.chart.pair_logs(manifold, a, b))
     return outcomes(losses, belief.others, belief.prior)
+
+
+def _pairs_of_items(
+    items: Catalogue, a: Array, b: Array, best: Array, rng: np.random.Generator
+) -> tuple[Array, Array]:
+    """Pairs of items: those nearest to the pairs of points, and others near the best point or far.
+
+    Where items are sparse, those nearest to a good question make a poor one. The others are drawn
+    by their place in the order of distance, evenly in its logarithm.
+    """
+    i, j = items.pairs(a, b)
+    order = items.spread(best, SHORTLIST, rng)
+    n = len(order)
+    first, second = np.exp(rng.random((2, DRAWN)) * math.log(n)).astype(int) % n
+    second = np.where(second == first, (second + 1) % n, second)
+    i, j = np.concatenate([i, order[first]]), np.concatenate([j, order[second]])
+    return items[i].astype(best.dtype), items[j].astype(best.dtype)
+
+
+def _known(
+    a: Array, b: Array, state: IdealPointState, pending: Sequence[tuple[Array, Array]]
+) -> np.ndarray:
+    """Which of the pairs have been asked already, either way round."""
+    heard = state.belief.answers
+    asked = [*zip(heard.a, heard.b, strict=True), *pending]
+    known = {frozenset((x.tobytes(), y.tobytes())) for x, y in asked}
+    pairs = zip(a, b, strict=True)
+    return np.array([frozenset((x.tobytes(), y.tobytes())) in known for x, y in pairs])
+
+
+def _losses(manifold: Manifold, belief: Cloud | Belief, points: Array) -> np.ndarray:
+    """Losses of points to some particles of equal weight, shape (VOTERS, m)."""
+    pick = drawn(belief.weights, VOTERS, 0.5)
+    if isinstance(belief, Cloud):
+        return to_numpy(manifold.dist(belief.points[pick][:, None], points[None]))
+    return pooled(belief)[0].part(pick).losses(belief.chart.logs(manifold, points))
 
 
 def _thinned(cloud: Cloud) -> Cloud:

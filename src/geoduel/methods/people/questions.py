@@ -13,6 +13,7 @@ import numpy as np
 from ..._numerics.arrays import Array, namespace
 from ..._support.check import positive, real
 from ...domains.base import Domain
+from ...domains.catalogue import Catalogue
 from ...errors import ArgumentError
 from ...manifolds.base import Manifold
 from ..base import DuelMethod, Method
@@ -60,6 +61,21 @@ class QuestionMethod(DuelMethod):
         pending: Sequence[tuple[Array, Array]] = (),
     ) -> tuple[Array, Array]:
         """Return the pair (a, b) to ask next, useful beside the ``pending`` ones."""
+
+    def propose_among(
+        self,
+        manifold: Manifold,
+        state: Any,
+        rng: np.random.Generator,
+        items: Catalogue,
+        pending: Sequence[tuple[Array, Array]] = (),
+    ) -> tuple[Array, Array]:
+        """Return two items to ask about next; by default those nearest to what is proposed."""
+        return items.pair(*self.propose(manifold, state, rng, pending))
+
+    def rank(self, manifold: Manifold, state: Any, items: Catalogue, k: int) -> np.ndarray:
+        """Indices of the k items to recommend, the best first; by default those nearest to it."""
+        return items.nearest(state.best, k)
 
     @abstractmethod
     def update(

@@ -1,0 +1,266 @@
+"""Points that exist: pictures, products, recipes, and which of them are near a point."""
+
+from __future__ import annotations
+
+import hashlib
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from .._numerics.arrays import Array, host
+from .._support.check import positive_int
+from ..errors import ArgumentError
+from ..manifolds.base import Manifold
+from ..manifolds.euclidean import Euclidean
+from ..manifolds.sphere import Sphere
+from ..manifolds.torus import Torus
+
+__all__ = ["Catalogue"]
+
+FEW = 256  # items that are looked through one by one in any case
+FLAT = 8  # dimensions up to which a tree is faster than looking at all items
+CHUNK = 2_000_000  # numbers in an array of distances, at most
+
+
+class Catalogue:
+    """Items, each a point of a manifold; only these can be shown and recommended.
+
+    It is immutable. Items at the same point cannot be told apart: the first one stands for them.
+
+    Parameters
+    ----------
+    manifold : Manifold
+        Where the items lie.
+    items : array of shape (n, *point_shape)
+        At least two different points. Lists are taken as float64.
+
+    Attributes
+    ----------
+    items : ndarray of shape (n, *point_shape)
+        Read-only.
+
+    Raises
+    ------
+    ArgumentError
+        If there are not at least two different points, or an array has another shape.
+    NotOnManifoldError
+        If an item is not on the manifold.
+
+    Notes
+    -----
+    On `Euclidean`, `Sphere` and `Torus` of up to eight dimensions a tree of SciPy finds the nearest
+    items. Where no sectional curvature is positive, as on `Hyperbolic` and `SPD`, it does so in the
+    chart log(o, x): distances there are no longer than geodesics, so that all items within the
+    radius of those found first are enough. Elsewhere every item is looked at.
+
+    Examples
+    --------
+    >>> import geoduel as gd
+    >>> catalogue = Catalogue(gd.Sphere(3), [[1, 0, 0], [0, 1, 0], [0, 0, 1]])
+    >>> len(catalogue), catalogue.nearest(np.array([0.6, 0.8, 0.0]), k=2).tolist()
+    (3, [1, 0])
+    >>> catalogue.index(catalogue[2])
+    2
+    """
+
+    def __init__(self, manifold: Manifold, items: Any) -> None:
+        if not isinstance(manifold, Manifold):
+            raise ArgumentError(
+                f"manifold must be a Manifold such as Sphere(3), got {manifold!r:.80}"
+            )
+        try:
+            items = np.array(host(items) if hasattr(items, "dtype") else items)
+            items = items if items.dtype.kind == "f" else items.astype(np.float64)
+        except (TypeError, ValueError):
+            raise ArgumentError(
+                f"items must be an array of points, of shape (n, {_words(manifold)}); "
+                f"got {items!r:.80}"
+            ) from None
+        if items.shape[1:] != manifold.point_shape or not items.ndim:
+            raise ArgumentError(
+                f"items must have shape (n, {_words(manifold)}), one point of {manifold} each; "
+                f"got shape {items.shape}"
+            )
+        manifold.check_point(items, "items")
+        items += 0.0  # no -0.0, which is equal to 0.0 and written otherwise
+        items.flags.writeable = False
+        self.manifold, self.items = manifold, items
+        rows = _rows(items)
+        self._index = dict(zip(reversed(rows), reversed(range(len(rows))), strict=True))
+        if len(self._index) < 2:
+            raise ArgumentError(
+                f"items must hold at least two different points, got {len(self._index)} in "
+                f"{len(items)} items"
+            )
+        self._first = np.sort(np.fromiter(self._index.values(), int, len(self._index)))
+
+    @classmethod
+    def of(cls, manifold: Manifold, among: Any) -> Catalogue:
+        """The catalogue, or one of the points given."""
+        if not isinstance(among, Catalogue):
+            return cls(manifold, among)
+        if among.manifold != manifold:
+            raise ArgumentError(f"among is a catalogue in {among.manifold}, expected {manifold}")
+        return among
+
+    def __len__(self) -> int:
+        return len(self.items)
+
+    def __getitem__(self, index: Any) -> np.ndarray:
+        return self.items[index]
+
+    def __repr__(self) -> str:
+        return f"Catalogue({self.manifold}, {len(self)} items)"
+
+    def __contains__(self, x: object) -> bool:
+        return self._found(x) is not None
+
+    def index(self, x: Array) -> int:
+        """Index of an item, the first one at this very point.
+
+        Raises
+        ------
+        ArgumentError
+            If there is none.
+        """
+        if (found := self._found(x)) is None:
+            raise ArgumentError(f"no item of {self} is at the point {x!r:.80}")
+        return found
+
+    def _found(self, x: Any) -> int | None:
+        x = np.asarray(host(x) if hasattr(x, "dtype") else x)
+        if x.shape != self.manifold.point_shape or x.dtype.kind not in "iuf":
+            return None
+        return self._index.get(_rows(np.asarray(x[None], self.items.dtype) + 0.0)[0])
+
+    @property
+    def distinct(self) -> np.ndarray:
+        """Indices of the items, those left out that are at the point of an earlier one."""
+        return self._first
+
+    @cached_property
+    def digest(self) -> str:
+        """Digits that tell this catalogue from others."""
+        about = f"{self.items.dtype} {self.items.shape}".encode()
+        return hashlib.blake2b(about + self.items.tobytes(), digest_size=16).hexdigest()
+
+    # -- the nearest ones --------------------------------------------------------------------------
+
+    def nearest(self, x: Array, k: int = 1) -> np.ndarray:
+        r"""Indices of the k items nearest to a point, the nearest first, shape ``(..., k)``.
+
+        Fewer, if there are not so many at different points. Leading axes are several points.
+
+        Parameters
+        ----------
+        x : array of shape (..., \*point_shape)
+            Points.
+        k : int
+            How many.
+        """
+        x = np.asarray(host(x), self.items.dtype)
+        axes = len(self.manifold.point_shape)
+        lead, k = x.shape[: x.ndim - axes], min(positive_int(k, "k"), len(self._first))
+        points = x.reshape(-1, *self.manifold.point_shape)
+        if self._tree is None:
+            found = [self._looked_up(point, k) for point in points]
+        else:
+            found = self._in_tree(points, k)
+        return self._first[np.reshape(found, (*lead, k)).astype(int)]
+
+    def pairs(self, a: Array, b: Array) -> tuple[np.ndarray, np.ndarray]:
+        """Indices of two items for each pair of points: those nearest, and never the same twice."""
+        i, j = self.nearest(a)[..., 0], self.nearest(b, 2)
+        return i, np.where(j[..., 0] == i, j[..., 1], j[..., 0])
+
+    def pair(self, a: Array, b: Array) -> tuple[np.ndarray, np.ndarray]:
+        """Two different items, those nearest to two points."""
+        i, j = self.pairs(a, b)
+        return self[i], self[j]
+
+    def spread(self, x: Array, k: int, rng: np.random.Generator) -> np.ndarray:
+        """Indices of the k items nearest to a point and of k others, drawn, by their distance."""
+        near = self.nearest(x, k)
+        if len(self._first) <= 2 * k:
+            return self.nearest(x, 2 * k)
+        far = rng.choice(self._first, k, replace=False)
+        far = far[~np.isin(far, near)]
+        away = host(self.manifold.dist(self.items[far], np.asarray(x)[None]))
+        return np.concatenate([near, far[np.argsort(away, kind="stable")]])
+
+    def _looked_up(self, point: np.ndarray, k: int) -> np.ndarray:
+        """The nearest of the distinct items, by looking at all."""
+        away = self._away(point)
+        some = np.argpartition(away, k - 1)[:k] if k < len(away) else np.arange(len(away))
+        return some[np.lexsort((some, away[some]))]
+
+    def _away(self, point: np.ndarray) -> np.ndarray:
+        """Distances of the distinct items to a point, or what grows with them."""
+        if isinstance(self.manifold, Sphere | Euclidean):
+            flat = self._flat
+            return self._squares - 2 * (flat @ point.ravel())
+        chunk = max(1, CHUNK // max(1, point.size))
+        parts = np.array_split(self._points, -(-len(self._points) // chunk))
+        return np.concatenate([host(self.manifold.dist(part, point[None])) for part in parts])
+
+    @cached_property
+    def _points(self) -> np.ndarray:
+        return self.items[self._first]
+
+    @cached_property
+    def _flat(self) -> np.ndarray:
+        return self._points.reshape(len(self._points), -1)
+
+    @cached_property
+    def _squares(self) -> np.ndarray:
+        return np.vecdot(self._flat, self._flat)
+
+    @cached_property
+    def _tree(self) -> Any:
+        """A tree of the distinct items in their chart; None where all items are looked at."""
+        manifold = self.manifold
+        if manifold.dim > FLAT or len(self._first) <= FEW:
+            return None
+        endless = manifold.complete and manifold.injectivity_radius == np.inf
+        hadamard = endless and manifold.curvature[1] <= 0
+        if not (isinstance(manifold, Sphere | Euclidean | Torus) or hadamard):
+            return None
+        from scipy.spatial import KDTree  # not needed to import the package
+
+        box = 2 * np.pi if isinstance(manifold, Torus) else None
+        return KDTree(self._chart(self._points), boxsize=box)
+
+    def _chart(self, points: np.ndarray) -> np.ndarray:
+        """Coordinates whose distances order the items, or are no longer than geodesics."""
+        manifold = self.manifold
+        if isinstance(manifold, Torus):
+            return np.mod(points, 2 * np.pi) % (2 * np.pi)  # the second one where rounding gave 2π
+        if isinstance(manifold, Sphere | Euclidean):
+            return points.reshape(len(points), -1)
+        o = manifold.origin().astype(points.dtype)
+        return host(manifold.to_coords(o, manifold.log(o, points)))
+
+    def _in_tree(self, points: np.ndarray, k: int) -> np.ndarray:
+        charted = self._chart(points)
+        _, found = self._tree.query(charted, k)
+        found = np.reshape(found, (len(points), k))
+        if isinstance(self.manifold, Sphere | Euclidean | Torus):
+            return found
+        exact = []
+        for point, at, some in zip(points, charted, found, strict=True):
+            most = float(np.max(host(self.manifold.dist(self._points[some], point[None]))))
+            some = np.sort(self._tree.query_ball_point(at, most * (1 + 1e-9) + 1e-300))
+            away = host(self.manifold.dist(self._points[some], point[None]))
+            exact.append(some[np.lexsort((some, away))][:k])
+        return np.array(exact)
+
+
+def _rows(items: np.ndarray) -> list[bytes]:
+    """The bytes of each item."""
+    flat = np.ascontiguousarray(items).reshape(len(items), -1)
+    return flat.view(f"V{flat.dtype.itemsize * flat.shape[1]}").ravel().tolist()
+
+
+def _words(manifold: Manifold) -> str:
+    return ", ".join(map(str, manifold.point_shape))
