@@ -647,13 +647,8 @@ def _of_items(study: Study, render: Callable[..., Any] | None) -> Callable[[Any]
         given = inspect.signature(render).parameters.values()
     except (TypeError, ValueError):  # of builtin code, which does not tell
         return render
-    if (
-        sum(
-            p.default is p.empty and p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)
-            for p in given
-        )
-        != 2
-    ):
+    needed = [p for p in given if p.default is p.empty and p.kind is p.POSITIONAL_OR_KEYWORD]
+    if len(needed) != 2:
         return render
     return lambda point: render(point, int(items.nearest(point)[0]))
 

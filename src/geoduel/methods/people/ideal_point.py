@@ -57,7 +57,7 @@ IN_A_WORLD = 40  # effective particles in each of them, at least
 # An easy question is as likely answered one way, and about a point so many deviations off.
 EASY, OFF = 0.95, (1.5, 2.5, 4.0, 6.0)
 # Of a catalogue: items among which the best are looked for, pairs drawn, and particles that vote.
-SHORTLIST, DRAWN, VOTERS = 400, 100, 300
+SHORTLIST, DRAWN, VOTERS = 250, 100, 200
 VERIFY = 1.5  # radius of the belief, in JND, below which easy questions are asked
 
 
