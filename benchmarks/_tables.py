@@ -525,6 +525,34 @@ def crowds() -> list[str]:
     return markdown(heads, cells) + about(rows.values(), "seeds")
 
 
+def catalogues() -> list[str]:
+    rows = read("catalogues")
+    if not rows:
+        return ["Not measured yet."]
+    cells = []
+    for name, row in rows.items():
+        share = row["share"]
+        cells.append(
+            [
+                name.replace("^2", "²").replace("^15", "¹⁵"),
+                str(row["people"]),
+                *(percent(share[n]) for n in ("15", "20", "25")),
+                number(row["better"], 2),
+                number(row["ms"], 2),
+            ]
+        )
+    heads = (
+        "items and ideals",
+        "people",
+        "after 15",
+        "after 20",
+        "after 25",
+        "better items",
+        "ms an answer",
+    )
+    return markdown(heads, cells) + about(rows.values(), "items", "seeds")
+
+
 def level() -> list[str]:
     rows = read("level")
     if not rows:
@@ -647,6 +675,7 @@ TABLES: dict[str, Callable[[], list[str]]] = {
     "bench-costs": bench_costs,
     "mutants": mutants,
     "crowds": crowds,
+    "catalogues": catalogues,
     "level": level,
     "faults": faults,
     "bad-oracles": bad_oracles,

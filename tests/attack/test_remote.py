@@ -107,7 +107,7 @@ def test_wrong_answers_are_refused(grey):
 
 def test_waits_double(monkeypatch, linear, grey):
     waits = []
-    monkeypatch.setattr("geoduel.attack.remote.time.sleep", waits.append)
+    monkeypatch.setattr("geoduel.oracles.retried.time.sleep", waits.append)
     remote = Remote(Server(linear(), fail=[1, 2, 3]), wait=0.5, retries=3)
     with torch.no_grad():
         assert remote(grey(), 0.9 * grey()).shape == (3,)

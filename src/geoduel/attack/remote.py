@@ -5,18 +5,17 @@ from __future__ import annotations
 import hashlib
 import inspect
 import json
-import time
 from collections.abc import Callable
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from .._numerics.arrays import Array, host
-from .._support.check import nonnegative, positive_int
-from ..errors import ArgumentError, BudgetExhaustedError, OracleError
+from .._support.check import nonnegative, positive, positive_int
+from ..errors import ArgumentError, BudgetExhaustedError
 from ..oracles.base import answers
+from ..oracles.retried import attempted
 from ._torch import torch
 
 __all__ = ["Remote"]
@@ -37,6 +36,8 @@ class Remote:
         How often a call that raised is made again before the attack stops with an OracleError.
     wait : float
         Seconds before the first retry; each further one waits twice as long.
+    timeout : float, optional
+        Most seconds of a call, as in `geoduel.Retried`.
     budget : int, optional
         Most pairs ever sent, over all images, and over all runs that share the log.
     log : str or Path, optional
@@ -67,6 +68,7 @@ class Remote:
         batch_size: int = 64,
         retries: int = 3,
         wait: float = 1.0,
+        timeout: float | None = None,
         budget: int | None = None,
         log: str | Path | None = None,
     ) -> None:
@@ -76,6 +78,7 @@ class Remote:
         self.batch_size = positive_int(batch_size, "batch_size")
         self.retries = positive_int(retries, "retries", 0)
         self.wait = nonnegative(wait, "wait")
+        self.timeout = None if timeout is None else positive(timeout, "timeout")
         self.budget = None if budget is None else positive_int(budget, "budget")
         self.log = None if log is None else Path(log)
         self.wants_index = "index" in _parameters(compare)
@@ -109,11 +112,9 @@ class Remote:
             return self.compare(x, y, **more)
 
         compare.vectorized = True  # type: ignore[attr-defined]
-        for attempt in range(self.retries):
-            with suppress(OracleError):
-                return answers(compare, a, b, a.ndim - 1)
-            time.sleep(self.wait * 2**attempt)
-        return answers(compare, a, b, a.ndim - 1)
+        return attempted(
+            lambda: answers(compare, a, b, a.ndim - 1), self.retries + 1, self.wait, self.timeout
+        )
 
     def _keep(self, keys: list[str], found: list[int]) -> None:
         if self.log is not None:

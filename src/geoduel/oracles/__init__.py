@@ -8,6 +8,7 @@ from .paired import paired
 from .people import Person, draw_crowd, draw_person
 from .preference import from_preference
 from .repeated import Repeated
+from .retried import Retried
 from .shuffled import PositionBias, Shuffled
 from .wrappers import Counted, Record, Recorded, Reversed
 
@@ -21,6 +22,7 @@ __all__ = [
     "Record",
     "Recorded",
     "Repeated",
+    "Retried",
     "Reversed",
     "Shuffled",
     "answers",

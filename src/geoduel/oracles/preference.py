@@ -95,6 +95,11 @@ class Preference(OracleBase):
     ) -> None:
         self._prefers, self._parse, self._concurrency = prefers, parse, concurrency
 
+    @property
+    def awaited(self) -> bool:
+        """Whether the duels of a batch are awaited together."""
+        return _is_async(self._prefers)
+
     def __repr__(self) -> str:
         return f"from_preference({self._prefers!r})"
 
@@ -104,7 +109,7 @@ class Preference(OracleBase):
         if point_ndim is None or x.ndim == y.ndim == point_ndim:
             return self._answer(x, y)
         lead, pairs = along_one_axis(point_ndim, x, y)
-        if _is_async(self._prefers):
+        if self.awaited:
             each = _gathered(
                 [self._said(*pair) for pair in zip(*pairs, strict=True)], self._concurrency
             )
@@ -114,7 +119,7 @@ class Preference(OracleBase):
         return as_like(np.reshape(each, lead), x)
 
     def _answer(self, x: Array, y: Array) -> int:
-        if _is_async(self._prefers):
+        if self.awaited:
             return self._read(_gathered([self._said(x, y)], 1)[0])
         try:
             return self._read(self._prefers(copied(x), copied(y)))

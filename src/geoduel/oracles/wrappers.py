@@ -31,6 +31,11 @@ class Wrapper(OracleBase):
         return getattr(self.oracle, "vectorized", False)
 
     @property
+    def awaited(self) -> bool:
+        """Whether the duels of a batch are awaited together: as the oracle inside."""
+        return getattr(self.oracle, "awaited", False)
+
+    @property
     def point_ndim(self) -> int | None:  # type: ignore[override]
         """Number of axes of a point, once the oracle inside knows."""
         return getattr(self.oracle, "point_ndim", None)
