@@ -22,6 +22,7 @@ __all__ = [
     "EmptySetError",
     "GeoduelError",
     "GeoduelWarning",
+    "InfeasibleError",
     "MalformedExportError",
     "MissingExtraError",
     "MissingOperationError",
@@ -104,6 +105,13 @@ class OracleError(GeoduelError, RuntimeError):
     """
 
     result: Result | None = None
+
+
+class InfeasibleError(GeoduelError, ValueError):
+    """For an objective or a simulation to raise: the point is one that cannot be.
+
+    It then loses against every feasible point, and two such points tie.
+    """
 
 
 class BudgetExhaustedError(GeoduelError, RuntimeError):

@@ -138,3 +138,17 @@ def test_a_catalogue_of_another_manifold_is_refused():
         module.Catalogue.of(gd.Sphere(4), catalogue)
     with pytest.raises(ArgumentError, match="manifold must be"):
         gd.Catalogue("sphere", np.eye(3))
+
+
+@pytest.mark.parametrize("n", [20, 600])
+def test_items_may_be_left_out_and_keep_their_indices(n):
+    catalogue = gd.Catalogue(SPHERE, items_of(SPHERE, n))
+    x = items_of(SPHERE, 1, seed=1)[0]
+    order = catalogue.nearest(x, n)
+    left = catalogue.without(order[:3])
+    assert np.array_equal(left.nearest(x, n), order[3:])
+    assert catalogue[int(order[0])] not in left
+    assert left.index(catalogue[int(order[5])]) == order[5]
+    assert np.array_equal(catalogue.nearest(x, n), order)
+    with pytest.raises(ArgumentError, match="fewer than two items"):
+        catalogue.without(order[1:])

@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 from samples.duels import BATCH, FAR, NEAR, needs_torch, square, torch
 
-from geoduel.errors import BudgetExhaustedError, OracleError
+import geoduel as gd
+from geoduel.errors import BudgetExhaustedError, InfeasibleError, OracleError
 from geoduel.oracles import Counted, Noisy, answers, from_objective
 
 
@@ -161,3 +162,44 @@ def test_process_pools():
     with ProcessPoolExecutor(2) as pool:
         np.testing.assert_array_equal(answers(oracle, BATCH, NEAR, 1, pool), [1, 0, -1])
     assert (oracle.duels, oracle.ties) == (3, 1)
+
+
+# -- points that cannot be -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("maximize", [False, True])
+def test_an_infeasible_point_loses_and_two_of_them_tie(maximize):
+    def f(x):
+        if x[0] < 0:
+            raise InfeasibleError("left of zero")
+        return x[0]
+
+    oracle = from_objective(f, maximize=maximize)
+    inside, outside = np.array([1.0]), np.array([-1.0])
+    assert oracle(inside, outside) == -1
+    assert oracle(outside, inside) == 1
+    assert oracle(outside, 2 * outside) == 0
+    batch = answers(oracle, np.array([[1.0], [-1.0], [-1.0]]), np.array([[-1.0], [1.0], [-2.0]]), 1)
+    assert batch.tolist() == [-1, 1, 0]
+
+
+def test_an_unknown_constraint_is_found_by_answers():
+    """The least |x - (2, 1)|² with x_0 + x_1 <= 1: at (1, 0)."""
+
+    def f(x):
+        if x.sum() > 1:
+            raise InfeasibleError("the bridge falls down")
+        return (x - [2, 1]) @ (x - [2, 1])
+
+    result = gd.minimize(from_objective(f), gd.Euclidean(2), np.zeros(2), budget=400, rng=0)
+    assert result.x.sum() <= 1
+    assert f(result.x) < 2.2  # 5 at the start, 2 at the optimum
+
+
+def test_a_vectorized_objective_returns_infinity_instead():
+    def f(x):
+        raise InfeasibleError("some of them")
+
+    oracle = from_objective(f, vectorized=True)
+    with pytest.raises(OracleError, match="expected an infinite value"):
+        answers(oracle, np.ones((2, 1)), np.zeros((2, 1)), 1)

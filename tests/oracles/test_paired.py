@@ -9,7 +9,7 @@ import pytest
 from samples.duels import BATCH, FAR, NEAR
 
 import geoduel as gd
-from geoduel.errors import ArgumentError, OracleError
+from geoduel.errors import ArgumentError, InfeasibleError, OracleError
 from geoduel.oracles import answers, paired
 
 
@@ -86,3 +86,14 @@ def test_bad_arguments_are_named():
         paired(3)
     with pytest.raises(ArgumentError, match="repeats must be an integer"):
         paired(noisy, repeats=0)
+
+
+def test_an_infeasible_point_loses_and_two_of_them_tie():
+    def simulate(x, seed):
+        if x[0] < 0:
+            raise InfeasibleError("left of zero")
+        return x[0] + np.random.default_rng(seed).normal()
+
+    oracle = gd.paired(simulate, rng=0, repeats=3)
+    good, bad = np.array([9.0]), np.array([-1.0])
+    assert [oracle(good, bad), oracle(bad, good), oracle(bad, 2 * bad)] == [-1, 1, 0]

@@ -127,3 +127,23 @@ def test_a_coroutine_that_nobody_awaits_is_an_error():
 def test_a_judge_travels_to_other_processes():
     oracle = pickle.loads(pickle.dumps(from_preference(nearer)))
     assert oracle(NEAR, FAR) == -1
+
+
+@pytest.mark.parametrize(
+    ("said", "answer"),
+    [
+        ("a infeasible", 1),
+        ("b infeasible", -1),
+        ("Both infeasible.", 0),
+        ("left infeasible", 1),
+        ("second infeasible", -1),
+    ],
+)
+def test_a_point_that_cannot_be_loses(said, answer):
+    assert from_preference(lambda a, b: said, shuffle=False)(np.ones(1), np.zeros(1)) == answer
+
+
+@pytest.mark.parametrize("said", ["infeasible", "c infeasible", "a is infeasible", "a  infeasible"])
+def test_whom_it_is_about_has_to_be_said(said):
+    with pytest.raises(OracleError, match="both infeasible"):
+        from_preference(lambda a, b: said, shuffle=False)(np.ones(1), np.zeros(1))

@@ -705,3 +705,49 @@ def test_methods_that_learn_from_their_own_questions_refuse_items():
         gd.create_study(SPHERE, among=ITEMS, domain=gd.Ball(SPHERE, GOAL, 0.5))
     with pytest.raises(errors.ArgumentError, match="rank needs items"):
         gd.create_study(SPHERE).rank()
+
+
+# -- points that cannot be -------------------------------------------------------------------------
+
+
+def test_an_infeasible_point_loses_and_the_log_says_why(tmp_path):
+    study = newton()
+    first, second = study.ask(), None
+    told = study.tell(first, "a infeasible")
+    assert (told.answer, told.infeasible) == ("b", "a")
+    second = study.ask()
+    assert study.tell(second, "b infeasible").answer == "a"
+    third = study.tell(study.ask(), "both infeasible")
+    assert (third.answer, third.infeasible) == ("skip", "both")
+    twin = newton()
+    for word in ("b", "a", "skip"):
+        twin.tell(twin.ask(), word)
+    assert np.array_equal(twin.recommend(), study.recommend())
+    study.export(tmp_path / "a.jsonl")
+    assert gd.import_study(tmp_path / "a.jsonl").duels == study.duels
+    assert [d.infeasible for d in gd.import_study(tmp_path / "a.jsonl").duels] == ["a", "b", "both"]
+    with pytest.raises(errors.ArgumentError, match="'both infeasible'"):
+        study.tell(study.ask(), "c infeasible")
+
+
+def test_infeasible_items_are_neither_shown_nor_recommended_again():
+    study = gd.create_study(SPHERE, among=ITEMS[:40], rng=0)
+    gone = set()
+    for k in range(12):
+        duel = study.ask()
+        assert not gone & set(duel.items)
+        if k % 3 == 0:
+            gone |= set(duel.items)
+            study.tell(duel, "both infeasible")
+        elif k % 3 == 1:
+            gone.add(duel.items[1])
+            study.tell(duel, "b infeasible")
+        else:
+            study.tell(duel, "a" if duel.a @ GOAL > duel.b @ GOAL else "b")
+    left = study.rank(40).tolist()
+    assert sorted(left) == sorted(set(range(40)) - gone)
+    assert study.catalogue.index(study.recommend()) == left[0]
+    undone = study.undo()
+    while undone.infeasible is None and undone.id % 3 != 1:
+        undone = study.undo()
+    assert set(undone.items) - gone <= set(study.rank(40).tolist())

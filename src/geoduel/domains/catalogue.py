@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import hashlib
+from collections.abc import Iterable
 from functools import cached_property
 from typing import Any
 
@@ -133,6 +135,24 @@ class Catalogue:
         if x.shape != self.manifold.point_shape or x.dtype.kind not in "iuf":
             return None
         return self._index.get(_rows(np.asarray(x[None], self.items.dtype) + 0.0)[0])
+
+    def without(self, indices: Iterable[int]) -> Catalogue:
+        """The same items by the same indices, some of which are not found any more.
+
+        Raises
+        ------
+        ArgumentError
+            If fewer than two different points are left.
+        """
+        gone = set(indices)
+        left = copy.copy(self)
+        for name in ("_points", "_flat", "_squares", "_tree"):
+            vars(left).pop(name, None)
+        left._index = {row: i for row, i in self._index.items() if i not in gone}
+        left._first = np.array([i for i in self._first if i not in gone], dtype=int)
+        if len(left._first) < 2:
+            raise ArgumentError(f"fewer than two items are left of {self}")
+        return left
 
     @property
     def distinct(self) -> np.ndarray:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from .._numerics.arrays import Array, copied, device, host, namespace
-from ..errors import ArgumentError, BudgetExhaustedError, OracleError
+from ..errors import ArgumentError, BudgetExhaustedError, InfeasibleError, OracleError
 from .base import OracleBase, answer_of, index_of
 from .memory import ArrayMemory, PointMemory
 
@@ -138,13 +138,16 @@ class Objective(OracleBase):
         x = copied(x)
         try:
             return self._f(x)
-        except (OracleError, BudgetExhaustedError):  # of an oracle inside it
+        except (OracleError, BudgetExhaustedError, InfeasibleError):  # of an oracle inside it
             raise
         except Exception as error:
             raise _failed(error) from error
 
     def _evaluate_one(self, x: Array) -> float:
-        value = self._call(x)
+        try:
+            value = self._call(x)
+        except InfeasibleError:
+            return math.inf
         if self._maximize:
             return number_at(value, x, maximize=True)
         return value if type(value) is float and value > -math.inf else number_at(value, x)
@@ -165,7 +168,13 @@ class Objective(OracleBase):
         return [part.reshape(lead) for part, lead in zip(parts, leads, strict=True)]
 
     def _evaluate(self, x: Array) -> Array:
-        value = self._call(x)
+        try:
+            value = self._call(x)
+        except InfeasibleError as error:
+            raise OracleError(
+                "a vectorized objective cannot say of which point it raised InfeasibleError; "
+                "expected an infinite value there"
+            ) from error
         xp = namespace(x)
         shape = getattr(value, "shape", None)
         if shape is None:

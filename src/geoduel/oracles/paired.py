@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from concurrent.futures import Executor
 from typing import Any
@@ -11,7 +12,7 @@ import numpy as np
 from .._numerics.arrays import Array, copied
 from .._numerics.batches import along_one_axis, as_like
 from .._support.check import as_generator, positive_int
-from ..errors import ArgumentError, BudgetExhaustedError, OracleError
+from ..errors import ArgumentError, BudgetExhaustedError, InfeasibleError, OracleError
 from .base import OracleBase
 from .objective import number_at
 
@@ -105,7 +106,7 @@ class Paired(OracleBase):
             (map if executor is None else executor.map)(self._one, *zip(*runs, strict=True))
         )
         means = np.reshape(values, (len(xs), self._repeats, 2)).mean(axis=1)
-        signs = np.sign(means[:, 0] - means[:, 1])
+        signs = (means[:, 0] > means[:, 1]) - 1.0 * (means[:, 0] < means[:, 1])  # may be infinite
         return as_like(np.reshape(signs, lead), x) if lead else int(signs[0])
 
 
@@ -120,6 +121,8 @@ class _Simulation:
             value = self.simulate(x, seed)
         except (OracleError, BudgetExhaustedError):
             raise
+        except InfeasibleError:
+            return math.inf
         except Exception as error:
             raise OracleError(f"the simulation raised {type(error).__name__}: {error}") from error
         return number_at(value, x, self.maximize)

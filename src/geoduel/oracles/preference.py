@@ -25,6 +25,7 @@ ANSWERS = {
     **dict.fromkeys(("b", "right", "second"), +1),
     **dict.fromkeys(("tie", "equal", "same"), 0),
 }
+INFEASIBLE = {"a": +1, "left": +1, "first": +1, "b": -1, "right": -1, "second": -1, "both": 0}
 
 
 def from_preference(
@@ -42,7 +43,9 @@ def from_preference(
     prefers : callable
         ``prefers(a, b)`` returns "a", "b" or "tie", or a bool: True if a is preferred. "left" and
         "first" are a, "right" and "second" are b, "equal" and "same" a tie. Capitals, and spaces,
-        quotes or a full stop around the word, do not matter. It may be an ``async`` function: the
+        quotes or a full stop around the word, do not matter. Of points that cannot be,
+        "a infeasible" says that a loses, "b infeasible" that b does, and "both infeasible" is a
+        tie. It may be an ``async`` function: the
         duels of a batch are then awaited at once, in one event loop of their own.
     parse : callable, optional
         ``parse(said)`` finds one of these answers in what the judge said, as in a long text.
@@ -147,13 +150,18 @@ class Preference(OracleBase):
             )
         choice = said if self._parse is None else self._parse(said)
         if isinstance(choice, str):
-            if (answer := ANSWERS.get(choice.strip(" \t\r\n\"'`*.").lower())) is not None:
+            word = choice.strip(" \t\r\n\"'`*.").lower()
+            if (answer := ANSWERS.get(word)) is not None:
                 return answer
+            who, _, what = word.partition(" ")
+            if what == "infeasible" and who in INFEASIBLE:
+                return INFEASIBLE[who]
         elif is_bool(choice) and getattr(choice, "ndim", 0) == 0:
             return -1 if choice else +1
         raise OracleError(
             f'the preference answered {choice!r:.80}, expected "a", "b", "tie", "left" (a), '
-            '"right" (b) or a bool (True: a is preferred)'
+            '"right" (b), "a infeasible", "b infeasible", "both infeasible" or a bool (True: a is '
+            "preferred)"
         )
 
 

@@ -79,6 +79,7 @@ class Retried(Wrapper):
         single = point_ndim is None or x.ndim == y.ndim == point_ndim
         if single or self.vectorized or self.awaited:
             return self._tried(x, y, point_ndim, executor)
+        assert point_ndim is not None
         lead, pairs = along_one_axis(point_ndim, x, y)
         each = list((map if executor is None else executor.map)(self._one, *pairs))
         return as_like(np.reshape(each, lead), x)

@@ -202,6 +202,7 @@ RULES: dict[str, Rule] = {
         "the indices of two items",
         lambda v: isinstance(v, list) and len(v) == 2 and all(map(_is_int, v)),
     ),
+    "which": ("a, b or both", lambda v: isinstance(v, str) and v in ("a", "b", "both")),
     "digest": (
         "a digest",
         lambda v: isinstance(v, str) and re.fullmatch("[0-9a-f]{32}", v) is not None,
@@ -225,7 +226,7 @@ FIELDS: dict[str, dict[str, str]] = {
         "items": "items?",
     },
     "lease": {"duel": "count"},
-    "answer": {"duel": "count", "answer": "answer"},
+    "answer": {"duel": "count", "answer": "answer", "infeasible": "which?"},
     "report": {"better": "point", "worse": "point"},
     "undo": {"number": "count"},
     "attribute": {"key": "text", "value": "value"},

@@ -5,7 +5,7 @@ A study is an append-only list of events, one JSON line each, numbered 1, 2, ...
     question   a pair goes out: duel, a, b, role, left, rater, and where in the method it belongs;
                of a catalogue, also the indices of the items
     lease      an unanswered duel goes out again, perhaps to someone else
-    answer     "a", "b", "tie" or "skip"
+    answer     "a", "b", "tie" or "skip"; infeasible: "a", "b" or "both", of points that cannot be
     report     an outside comparison: better, worse
     undo       the number of the answer (or report) that is taken back
     attribute  a user attribute: key, value
@@ -36,6 +36,7 @@ from .raters import Tally
 
 __all__ = [
     "EMPTY",
+    "INFEASIBLE",
     "KINDS",
     "WORDS",
     "Book",
@@ -63,6 +64,12 @@ KINDS = (
     "budget",
 )
 WORDS = ("a", "b", "tie", "skip")
+INFEASIBLE = {
+    "a infeasible": ("b", "a"),
+    "b infeasible": ("a", "b"),
+    "both infeasible": ("skip", "both"),
+}
+"""What is told of points that cannot be: the answer that it stands for, and which ones."""
 LAST = 8  # results that are remembered, for undo
 
 Event = dict[str, Any]
@@ -107,6 +114,7 @@ class Entry:
     of: int | None = None  # the duel that a repeat repeats
     items: tuple[int, int] | None = None  # which of a catalogue a and b are
     answer: str | None = None
+    infeasible: str | None = None  # "a", "b" or "both"
     answered: float | None = None
     number: int | None = None  # of the event that answered it
     withdrawn: bool = False
@@ -212,6 +220,12 @@ class Book:
         later = (number for place, number in places if place is not None and place[0] > at[0])
         return next(later, 0) > given.number
 
+    def infeasible(self) -> list[Any]:
+        """Points of which somebody has said that they cannot be."""
+        said = [(entry, entry.infeasible) for entry in self.entries if entry.infeasible]
+        points = [entry.a for entry, which in said if which != "b"]
+        return points + [entry.b for entry, which in said if which != "a"]
+
     def of_raters(self, *raters: str) -> Book:
         """A book of the same duels in which only the answers of some raters count."""
         return Book(entries=self.entries, given=[g for g in self.given if g.rater in raters])
@@ -275,7 +289,7 @@ class Book:
     def _answer(self, number: int, event: Event) -> None:
         entry, answer = self.open[event["duel"]], event["answer"]
         entry.answer, entry.answered, entry.number = answer, event["time"], number
-        entry.rater = event.get("rater")
+        entry.rater, entry.infeasible = event.get("rater"), event.get("infeasible")
         del self.open[entry.id]
         weight = self._tally(entry, answer, +1).weight
         self.given.append(Given(number, entry.id, answer, entry.rater, weight))
@@ -314,7 +328,7 @@ class Book:
             self._tally(entry, given.answer, -1)
             self._hold(entry, event)
             self.open[entry.id] = entry
-        entry.answer = entry.answered = entry.number = None
+        entry.answer = entry.answered = entry.number = entry.infeasible = None
         for other in list(self.open.values()):  # what the method asked because of that answer
             if entry.at and other.at and other.at[0] > entry.at[0]:
                 other.withdrawn = True

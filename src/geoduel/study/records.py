@@ -41,6 +41,8 @@ class Duel:
         The duel that a repeat repeats.
     items : tuple of int or None
         Which items of a catalogue a and b are; None without one.
+    infeasible : {"a", "b", "both"} or None
+        Of which points it was said that they cannot be.
     """
 
     id: int
@@ -55,6 +57,7 @@ class Duel:
     answered: float | None
     of: int | None
     items: tuple[int, int] | None = None
+    infeasible: str | None = None
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Duel) and self._key() == other._key()
@@ -85,6 +88,7 @@ def as_duel(entry: Entry, dtype: np.dtype) -> Duel:
         answered=entry.answered,
         of=entry.of,
         items=entry.items,
+        infeasible=entry.infeasible,
     )
 
 

@@ -42,7 +42,7 @@ from .codec import check_json, decode_settings, encode_state, is_text
 from .crowd import Camp, Disagreement, Heard, own_ideal, partition, shrunk
 from .forecast import answers_left
 from .journal import Journal, opening
-from .log import WORDS, Book, Entry, Event, Given, Kept, Row
+from .log import INFEASIBLE, WORDS, Book, Entry, Event, Given, Kept, Row
 from .players import ANSWERS, Player, player
 from .raters import Rater, against_others
 from .records import Duel, Progress, Upgrade, as_duel
@@ -95,6 +95,7 @@ class Study:
         self.method: Any = part(self.settings, "method", method, name)
         self.catalogue = catalogue_of(self.settings, self.manifold, among, name)
         self._given = (manifold, method, self.catalogue)
+        self._left: tuple[Catalogue, set[int], Catalogue] | None = None  # without the infeasible
         self._lock = threading.RLock()
         self._player = self._new_player()
         self._alone: dict[tuple[str, ...], Player] = {}  # by the raters whose answers they know
@@ -308,13 +309,13 @@ class Study:
             self._follow()
             seen = self._book.number
             # Chosen before the turn to write, which should be short.
-            choice = self._assigner.choose(n, rater, items)
+            choice = self._assigner.choose(n, rater, self._feasible(items))
 
             def decide() -> list[Event]:
                 nonlocal choice
                 if self._book.number != seen:  # somebody wrote in between
                     self._follow()
-                    choice = self._assigner.choose(n, rater, items)
+                    choice = self._assigner.choose(n, rater, self._feasible(items))
                 return choice[1]
 
             written = self._journal.write(decide, durable=False) if choice[1] else []
@@ -338,9 +339,10 @@ class Study:
         ----------
         duel : Duel or int
             The duel, or its id.
-        answer : {"a", "b", "tie", "skip"}
+        answer : {"a", "b", "tie", "skip", "a infeasible", "b infeasible", "both infeasible"}
             Which point is better. A tie is an answer; a skip is none, and another question is
-            asked.
+            asked. A point that cannot be loses against the other one; if neither can, that is a
+            skip. An infeasible item of a catalogue is neither shown nor recommended again.
         rater : str, optional
             Who answered, by default the one it was asked of.
         skip_if_finished : bool
@@ -361,7 +363,8 @@ class Study:
             If the database fails; the answer is then not recorded.
         """
         number = duel.id if isinstance(duel, Duel) else positive_int(duel, "duel", least=0)
-        one_of(answer, "answer", WORDS)
+        one_of(answer, "answer", (*WORDS, *INFEASIBLE))
+        answer, infeasible = INFEASIBLE.get(answer, (answer, None))
         rater = _rater(rater)
 
         def decide() -> list[Event]:
@@ -379,6 +382,7 @@ class Study:
                     f"duel {number} {what}; skip_if_finished=True ignores a second answer"
                 )
             event: Event = {"kind": "answer", "duel": number, "answer": answer}
+            event |= {"infeasible": infeasible} if infeasible else {}
             who = rater if rater is not None else entry.rater
             return [event | ({"rater": who} if who else {})]
 
@@ -610,11 +614,26 @@ class Study:
         positive_int(k, "k")
         with self._lock:
             point, _ = self._result(rater)
+            items = self._feasible(items)
             if self.note is None and rater is None:
                 return self.method.rank(self.manifold, self._player.state, items, k)
             if self.note is None and not set(self._named()) - {rater}:
                 return self.method.rank(self.manifold, self._of(str(rater)).state, items, k)
             return items.nearest(point, k)
+
+    @overload
+    def _feasible(self, items: Catalogue) -> Catalogue: ...
+    @overload
+    def _feasible(self, items: None) -> None: ...
+
+    def _feasible(self, items: Catalogue | None) -> Catalogue | None:
+        """The items of which nobody has said that they cannot be."""
+        if items is None or not (gone := self._book.infeasible()):
+            return items
+        indices = {items.index(x) for x in gone if x in items}
+        if self._left is None or self._left[0] is not items or self._left[1] != indices:
+            self._left = items, indices, items.without(indices)
+        return self._left[2]
 
     def _items(self, among: Items) -> Catalogue | None:
         """The items to show, if only items are shown."""
