@@ -74,7 +74,7 @@ class Result:
     stop_reason : str
         "iterations", "budget", "timeout", "callback", "interrupted", or the method's own words:
         "x_tol", "resolution". "ties" after 200 of them in a row; "idle" where a thousand times in
-        a row there was no duel to ask; "items" where every other item of a catalogue has lost.
+        a row there was no duel to ask. "items" where every other item of a catalogue has lost.
         "diverges" where nothing stopped the descent: x is the best
         point before the end of the manifold, or of what its dtype holds.
     seconds : float

@@ -41,7 +41,7 @@ class Retried(Wrapper):
         Seconds before the second attempt; each further wait is twice as long.
     timeout : float, optional
         Most seconds of an attempt. A call that takes longer goes on in a thread of its own, since
-        nothing can end it, and its answer is ignored; the program does not wait for it at its end.
+        nothing can end it. Its answer is ignored, and the program does not wait for it at its end.
         So give web clients a timeout of their own beside.
 
     Raises

@@ -65,8 +65,8 @@ def for_items(
 ) -> tuple[QuestionMethod, Array | None]:
     """The method for the items of a catalogue, and where it starts.
 
-    Where it is not told where ideals may lie, it learns that from the items: nine in ten are within
-    the radius of its prior about the one in their middle.
+    The items tell where ideals may lie, unless the caller does. Nine in ten items are within the
+    radius of the prior, about the one in their middle.
 
     Parameters
     ----------
