@@ -52,9 +52,9 @@ class Catalogue:
     Notes
     -----
     On `Euclidean`, `Sphere` and `Torus` of up to eight dimensions a tree of SciPy finds the nearest
-    items. Where no sectional curvature is positive, as on `Hyperbolic` and `SPD`, it does so in the chart
-    log(o, x). Distances there are no longer than geodesics, so that all items within the radius of
-    those found first are enough. Elsewhere every item is looked at.
+    items. Where no sectional curvature is positive, as on `Hyperbolic` and `SPD`, it does so in the
+    chart log(o, x). Distances there are no longer than geodesics, so that all items within the
+    radius of those found first are enough. Elsewhere every item is looked at.
 
     Examples
     --------

@@ -107,9 +107,9 @@ def create_study(
         are not made for people: those learn from each answer, and weigh raters themselves.
     among : Catalogue or array of shape (n, *point_shape), optional
         Items that exist: only these are shown and recommended. The log holds their digest and the
-        items that were shown, so give them to `load_study`, too. Only for methods made for people. "auto" is then an
-        ideal point for any number of dimensions from two on, and the items tell it where ideals may
-        lie.
+        items that were shown, so give them to `load_study`, too. Only for methods made for people.
+        "auto" is then an ideal point for any number of dimensions from two on, and the items tell
+        it where ideals may lie.
     **options
         Settings of the method, when it is given by name.
 
