@@ -35,7 +35,7 @@ from .manifolds.base import Manifold
 from .methods import Method, State
 from .methods.base import DuelMethod, check_state, questions
 from .methods.named import MethodName, Settings, as_domain, named, start_point
-from .methods.people.among import Among
+from .methods.people.among import Among, AmongState
 from .methods.people.choice import for_items
 from .oracles.base import Oracle, answers_of, check_oracle
 from .oracles.logged import Logged, fingerprint, seed_in
@@ -523,5 +523,5 @@ class _Run:
             self.history,
             self.method.noise(self.state),
             self.method.uncertainty(self.state),
-            getattr(self.state, "item", None),
+            self.state.item if isinstance(self.state, AmongState) else None,
         )

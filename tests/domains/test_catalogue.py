@@ -17,7 +17,11 @@ SPACES = [
     gd.Rotations(3),
     gd.Sphere(12),
     gd.Product(gd.Hyperbolic(2), gd.Euclidean(1)),
-    gd.Product(gd.Sphere(3), gd.Euclidean(1)),
+    gd.Product(gd.Rotations(3), gd.Euclidean(3), weights=[1.0, 4.0]),
+    gd.Simplex(4),
+    gd.Rotations(4),
+    gd.Power(gd.Sphere(3), 2),
+    gd.Grassmann(4, 2),
 ]
 
 
@@ -47,7 +51,7 @@ def test_far_out_in_a_chart_the_nearest_items_are_found_all_the_same():
 
 def test_trees_are_used_where_they_are_right():
     used = [gd.Catalogue(m, items_of(m, 300))._tree is not None for m in SPACES]
-    assert used == [True, True, True, True, True, False, False, True, False]
+    assert used == [True] * 6 + [False] + [True] * 5 + [False]
     assert gd.Catalogue(SPHERE, items_of(SPHERE, module.FEW))._tree is None
 
 

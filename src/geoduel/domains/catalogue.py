@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import hashlib
+import math
 from collections.abc import Iterable
 from functools import cached_property
 from typing import Any
@@ -15,6 +16,9 @@ from .._support.check import positive_int
 from ..errors import ArgumentError
 from ..manifolds.base import Manifold
 from ..manifolds.euclidean import Euclidean
+from ..manifolds.product import Power, Product
+from ..manifolds.rotations import Rotations
+from ..manifolds.simplex import Simplex
 from ..manifolds.sphere import Sphere
 from ..manifolds.torus import Torus
 
@@ -51,10 +55,11 @@ class Catalogue:
 
     Notes
     -----
-    On `Euclidean`, `Sphere` and `Torus` of up to eight dimensions a tree of SciPy finds the nearest
-    items. Where no sectional curvature is positive, as on `Hyperbolic` and `SPD`, it does so in the
-    chart log(o, x). Distances there are no longer than geodesics, so that all items within the
-    radius of those found first are enough. Elsewhere every item is looked at.
+    In up to eight dimensions a tree of SciPy finds the nearest items, in coordinates whose
+    distances are no longer than geodesics: all items within the radius of those found first are
+    enough. Such are the entries of points on `Euclidean`, `Sphere`, `Rotations` and `Simplex`, and the chart
+    log(o, x) where no sectional curvature is positive, as on `Hyperbolic` and `SPD`. Products have
+    those of their factors. Elsewhere every item is looked at.
 
     Examples
     --------
@@ -239,33 +244,20 @@ class Catalogue:
     @cached_property
     def _tree(self) -> Any:
         """A tree of the distinct items in their chart; None where all items are looked at."""
-        manifold = self.manifold
-        if manifold.dim > FLAT or len(self._first) <= FEW:
+        if self.manifold.dim > FLAT or len(self._first) <= FEW:
             return None
-        endless = manifold.complete and manifold.injectivity_radius == np.inf
-        hadamard = endless and manifold.curvature[1] <= 0
-        if not (isinstance(manifold, Sphere | Euclidean | Torus) or hadamard):
+        if (charted := _charted(self.manifold, self._points)) is None:
             return None
         from scipy.spatial import KDTree  # not needed to import the package
 
-        box = 2 * np.pi if isinstance(manifold, Torus) else None
-        return KDTree(self._chart(self._points), boxsize=box)
-
-    def _chart(self, points: np.ndarray) -> np.ndarray:
-        """Coordinates whose distances order the items, or are no longer than geodesics."""
-        manifold = self.manifold
-        if isinstance(manifold, Torus):
-            return np.mod(points, 2 * np.pi) % (2 * np.pi)  # the second one where rounding gave 2π
-        if isinstance(manifold, Sphere | Euclidean):
-            return points.reshape(len(points), -1)
-        o = manifold.origin().astype(points.dtype)
-        return host(manifold.to_coords(o, manifold.log(o, points)))
+        return KDTree(charted)
 
     def _in_tree(self, points: np.ndarray, k: int) -> np.ndarray:
-        charted = self._chart(points)
+        charted = _charted(self.manifold, points)
+        assert charted is not None
         _, found = self._tree.query(charted, k)
         found = np.reshape(found, (len(points), k))
-        if isinstance(self.manifold, Sphere | Euclidean | Torus):
+        if isinstance(self.manifold, Sphere | Euclidean):  # whose distances grow with the chart's
             return found
         exact = []
         for point, at, some in zip(points, charted, found, strict=True):
@@ -274,6 +266,39 @@ class Catalogue:
             away = host(self.manifold.dist(self._points[some], point[None]))
             exact.append(some[np.lexsort((some, away))][:k])
         return np.array(exact)
+
+
+def _charted(manifold: Manifold, points: Array) -> np.ndarray | None:
+    """Coordinates of points, shape (n, m), whose distances are no longer than geodesics.
+
+    None where no such coordinates are known.
+    """
+    n = len(points)
+    match manifold:
+        case Euclidean() | Sphere():
+            return points.reshape(n, -1)
+        case Rotations():
+            return points.reshape(n, -1) / math.sqrt(2)
+        case Torus():
+            return np.concatenate([np.cos(points), np.sin(points)], axis=1)
+        case Simplex():
+            return 2 * np.sqrt(points)
+        case Power():
+            each = _charted(manifold.manifold, points.reshape(-1, *manifold.manifold.point_shape))
+            return None if each is None else each.reshape(n, -1)
+        case Product():
+            parts = zip(manifold.factors, manifold.split(points), strict=True)
+            charts = [_charted(factor, host(part)) for factor, part in parts]
+            known = [chart for chart in charts if chart is not None]
+            if len(known) < len(charts):
+                return None
+            pairs = zip(known, manifold.weights, strict=True)
+            return np.concatenate([math.sqrt(w) * chart for chart, w in pairs], axis=1)
+    endless = manifold.complete and manifold.injectivity_radius == np.inf
+    if not endless or manifold.curvature[1] > 0:
+        return None
+    o = np.asarray(host(manifold.origin()), points.dtype)
+    return host(manifold.to_coords(o, manifold.log(o, points)))
 
 
 def _rows(items: np.ndarray) -> list[bytes]:

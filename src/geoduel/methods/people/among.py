@@ -14,7 +14,7 @@ from ...manifolds.base import Manifold
 from ..base import Method
 from .questions import QuestionMethod
 
-__all__ = ["Among"]
+__all__ = ["Among", "AmongState"]
 
 FIRST = (15, 5)  # questions for information, or so many a dimension, before the knock-out
 LEAD = 5  # duels that a challenger has to be ahead; the champion needs one, or a draw later
