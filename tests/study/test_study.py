@@ -60,7 +60,10 @@ def test_double_answers():
 @pytest.mark.parametrize(
     ("call", "words"),
     [
-        (lambda s: s.tell(0, "left"), "answer must be one of 'a', 'b', 'tie', 'skip', 'a infeasible', 'b.*, got 'left'"),
+        (
+            lambda s: s.tell(0, "left"),
+            "answer must be one of 'a', 'b', 'tie', 'skip', 'a infeasible', 'b.*, got 'left'",
+        ),
         (lambda s: s.tell(99, "a"), "duel 99 is not of study"),
         (lambda s: s.tell(-1, "a"), "duel must be an integer >= 0, got -1"),
         (lambda s: s.tell("a", "a"), "duel must be an integer"),
