@@ -5,7 +5,7 @@ today or next week, from a person, a lab or a crowd. A study is a log of these e
 in a database. The method is replayed from it: nothing is lost, and no process has to stay alive.
 """
 
-from .create import create_study, delete_study, import_study, load_study, study_names
+from .create import copy_study, create_study, delete_study, import_study, load_study, study_names
 from .crowd import Camp, Disagreement
 from .raters import Rater
 from .records import Duel, Progress, Upgrade
@@ -23,6 +23,7 @@ __all__ = [
     "Storage",
     "Study",
     "Upgrade",
+    "copy_study",
     "create_study",
     "delete_study",
     "import_study",

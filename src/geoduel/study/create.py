@@ -1,4 +1,4 @@
-"""Studies are made, found and removed here; see `geoduel.study.study` for what they do."""
+"""Studies are made, found, copied and removed here; see `geoduel.study.study` for what they do."""
 
 from __future__ import annotations
 
@@ -32,9 +32,16 @@ from .settings import FORMAT, describe, method_version, part, read_settings
 from .storage.base import Storage
 from .storage.place import as_storage
 from .study import Study
-from .transfer import read_export
+from .transfer import read_export, stored
 
-__all__ = ["create_study", "delete_study", "import_study", "load_study", "study_names"]
+__all__ = [
+    "copy_study",
+    "create_study",
+    "delete_study",
+    "import_study",
+    "load_study",
+    "study_names",
+]
 
 LEASE = 600.0
 # Share of questions asked again, for methods made for people, and from which answer of a rater on:
@@ -249,6 +256,51 @@ def delete_study(study_name: str, storage: str | Storage) -> None:
         If there is no study of that name.
     """
     as_storage(storage, create=False).delete(_text(study_name))
+
+
+def copy_study(
+    study_name: str,
+    storage: str | Storage,
+    to_storage: str | Storage | None = None,
+    to_name: str | None = None,
+) -> None:
+    """Copy a study with its whole log, to another storage or under another name.
+
+    Copy and original then go their own ways. They ask the same questions as long as they get the
+    same answers.
+
+    Parameters
+    ----------
+    study_name : str
+        Its name.
+    storage : str or Storage
+        Where it is: a URL, or the ``storage`` of a study; see `geoduel.create_study`.
+    to_storage : str or Storage, optional
+        Where to put the copy; by default beside the original.
+    to_name : str, optional
+        Name of the copy, by default the same.
+
+    Raises
+    ------
+    UnknownStudyError
+        If there is no study of that name.
+    DuplicateStudyError
+        If there is one of the new name where the copy goes.
+    ReplayError
+        If the log or the settings were altered; nothing is stored then.
+
+    Examples
+    --------
+    >>> import geoduel as gd
+    >>> study = gd.create_study(gd.Sphere(3), study_name="first", rng=0)
+    >>> gd.copy_study("first", study.storage, to_name="second")
+    >>> gd.study_names(study.storage)
+    ['first', 'second']
+    """
+    place = as_storage(storage, create=False)
+    found = stored(_text(study_name), place)
+    target = place if to_storage is None else as_storage(to_storage)
+    target.create(_text(to_name or study_name), json.dumps(found.settings), found.rows)
 
 
 def study_names(storage: str | Storage) -> list[str]:
