@@ -12,6 +12,7 @@ from .records import Duel, Progress, Upgrade
 from .storage.base import Storage
 from .storage.memory import MemoryStorage
 from .study import Study
+from .summary import Summary, study_summary
 
 __all__ = [
     "Camp",
@@ -22,6 +23,7 @@ __all__ = [
     "Rater",
     "Storage",
     "Study",
+    "Summary",
     "Upgrade",
     "copy_study",
     "create_study",
@@ -29,4 +31,5 @@ __all__ = [
     "import_study",
     "load_study",
     "study_names",
+    "study_summary",
 ]
