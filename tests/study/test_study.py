@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 import sys
 import time
 from typing import Any
@@ -686,3 +687,29 @@ def test_a_table_needs_pandas(monkeypatch):
     monkeypatch.setitem(sys.modules, "pandas", None)
     with pytest.raises(errors.MissingExtraError, match="pip install pandas"):
         newton().to_dataframe()
+
+
+def test_a_study_is_logged(caplog, tmp_path, nudge):
+    """What it is at INFO, each question and answer at DEBUG."""
+    url = f"sqlite:///{tmp_path / 'a.db'}"
+    with caplog.at_level(logging.DEBUG, logger="geoduel"):
+        study = gd.create_study(SPHERE, nudge(), storage=url, study_name="s", rng=0)
+        study.tell(study.ask(rater="ann"), "b")
+        study.undo()
+        study.optimize(gd.from_objective(lambda x: -x[2]), 3)
+        gd.load_study("s", url, method=nudge())
+        gd.delete_study("s", url)
+    said = [(r.levelname, r.getMessage().removeprefix("study 's'")) for r in caplog.records]
+    info = [words for level, words in said if level == "INFO"]
+    assert info[0].startswith(" is made: Nudge")
+    assert info[1:] == [
+        ": an oracle answers",
+        ": the oracle has answered 3 duels",
+        " is loaded, with 4 duels",
+        " is deleted",
+    ]
+    debug = [words for level, words in said if level == "DEBUG"]
+    assert ": duels [0] are asked of ann" in debug
+    assert ": duel 0 is told 'b' by None" in debug
+    assert ": the answers to duels [0] are taken back" in debug
+    assert any(words.startswith(": a new best point, known to") for words in debug)

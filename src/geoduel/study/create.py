@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import platform
 import secrets
 import time
@@ -42,6 +43,8 @@ __all__ = [
     "load_study",
     "study_names",
 ]
+
+logger = logging.getLogger("geoduel")
 
 LEASE = 600.0
 # Share of questions asked again, for methods made for people, and from which answer of a rater on:
@@ -194,11 +197,13 @@ def create_study(
         return _same(study_name, place, manifold, method, chosen, wanted)
 
     try:
-        return Study._create(place, study_name, json.dumps(settings), manifold, chosen)
+        study = Study._create(place, study_name, json.dumps(settings), manifold, chosen)
     except DuplicateStudyError:
         if not load_if_exists:
             raise
         return _same(study_name, place, manifold, method, chosen, wanted)
+    logger.info("study %r is made: %r on %r", study_name, chosen, manifold)
+    return study
 
 
 def load_study(
@@ -237,7 +242,9 @@ def load_study(
     """
     if storage is None:
         raise ArgumentError("storage: a study in memory cannot be loaded; keep the Study itself")
-    return Study(_text(study_name), as_storage(storage, create=False), manifold, method)
+    study = Study(_text(study_name), as_storage(storage, create=False), manifold, method)
+    _log_loaded(study)
+    return study
 
 
 def delete_study(study_name: str, storage: str | Storage) -> None:
@@ -256,6 +263,7 @@ def delete_study(study_name: str, storage: str | Storage) -> None:
         If there is no study of that name.
     """
     as_storage(storage, create=False).delete(_text(study_name))
+    logger.info("study %r is deleted", study_name)
 
 
 def copy_study(
@@ -459,4 +467,9 @@ def _same(
                 + "; study.budget = ... changes it"
                 * (shown == "budget")
             )
+    _log_loaded(study)
     return study
+
+
+def _log_loaded(study: Study) -> None:
+    logger.info("study %r is loaded, with %d duels", study.name, len(study._book.entries))

@@ -30,8 +30,8 @@ class Duel:
         The two points; read-only.
     role : str
         "question"; "repeat" of an earlier duel, with sides flipped; "vote", the same question to
-        someone else; "enqueued", a pair that the method did not propose; "report", a comparison
-        that came from outside.
+        someone else. "enqueued" is a pair that the method did not propose, and "report" a
+        comparison that came from outside.
     left : {"a", "b"} or None
         Which point to show on the left, or first. Drawn by the study, so that a rater who prefers
         one side does not mislead it. None for reports.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import math
 import platform
 import threading
@@ -58,6 +59,7 @@ __all__ = ["Study"]
 COSTLY = 0.5  # seconds of replay that are worth a snapshot
 ENOUGH = 8  # answers of a doubtful rater, from which on the tastes of all are compared
 ALONE = 64  # states of single raters and of camps that are kept
+logger = logging.getLogger("geoduel")
 
 
 class Study:
@@ -312,6 +314,7 @@ class Study:
             self._snapshot()
             ids = choice[0] + [event["duel"] for event in written]
             duels = [self._duel(self._book.entries[i]) for i in ids]
+        logger.debug("study %r: duels %s are asked of %s", self.name, ids, rater or "anybody")
         return duels[0] if n == 1 else duels
 
     # -- telling ---------------------------------------------------------------------------------
@@ -375,6 +378,7 @@ class Study:
 
         with self._lock:
             self._journal.write(decide)
+            logger.debug("study %r: duel %d is told %r by %s", self.name, number, answer, rater)
             self._keep()
             return self._duel(self._book.entries[number])
 
@@ -401,6 +405,7 @@ class Study:
         event = {"kind": "report", "better": pair[0], "worse": pair[1], **who}
         with self._lock:
             self._journal.write(lambda: [event])
+            logger.debug("study %r: a preference is reported by %s", self.name, rater)
             self._keep()
             return self._duel(self._book.entries[-1])
 
@@ -504,6 +509,7 @@ class Study:
 
         with self._lock:
             self._journal.write(decide)
+            logger.debug("study %r: the answers to duels %s are taken back", self.name, taken)
             self._keep()
             return self._duel(self._book.entries[taken[0]]) if taken else None
 
@@ -598,6 +604,9 @@ class Study:
             }
             seen = self._book.number
             self._journal.write(lambda: [event] if self._book.number == seen else [], durable=False)
+            logger.debug("study %r: a new best point, known to %s", self.name, kept.uncertainty)
+            if kept.stopped is not None:
+                logger.info("study %r: the method asks no more: %s", self.name, kept.stopped)
         except Exception:  # what was told is stored; the next answer's result comes after it
             return
 
@@ -917,7 +926,12 @@ class Study:
         self._answering = Answering(
             self, oracle, n_duels, time.monotonic() + seconds, callbacks, executor, tuple(catch)
         )
-        self._answering.run(positive_int(workers, "workers"), progress)
+        logger.info("study %r: an oracle answers", self.name)
+        try:
+            self._answering.run(positive_int(workers, "workers"), progress)
+        finally:
+            told = self._answering.answered
+            logger.info("study %r: the oracle has answered %d duels", self.name, told)
 
     def stop(self) -> None:
         """End `optimize` after the duels that are asked now; for callbacks and other threads."""
@@ -995,8 +1009,9 @@ class Study:
             return
         began = time.perf_counter()
         try:
-            if self._player.follow(self._book):
+            if count := self._player.follow(self._book):
                 self._seconds += time.perf_counter() - began
+                logger.debug("study %r: the method took in %d answers", self.name, count)
         except ReplayError as error:
             s = self.settings
             raise ReplayError(
