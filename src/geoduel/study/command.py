@@ -257,9 +257,12 @@ def printable(text: str) -> str:
     return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)
 
 
-def entries(point: np.ndarray) -> str:
-    """A point in one line, shortened where it is long."""
-    shown = np.array2string(point, separator=", ", threshold=50, formatter={"all": "{:.6g}".format})
+def entries(point: Any) -> str:
+    """A point in one line, shortened where it is long; with the names of its parts."""
+    if isinstance(point, dict):
+        return ", ".join(f"{name}={entries(part)}" for name, part in point.items())
+    form = {"all": "{:.6g}".format}
+    shown = np.array2string(np.asarray(point), separator=", ", threshold=50, formatter=form)
     return " ".join(shown.split())
 
 
@@ -277,8 +280,8 @@ def as_json_value(value: Any) -> Any:
     """Dataclasses as objects, arrays as lists; numbers that JSON has not are null."""
     if is_dataclass(value):
         return {f.name: as_json_value(getattr(value, f.name)) for f in fields(value)}
-    if isinstance(value, np.ndarray):
-        return value.tolist()
+    if isinstance(value, np.ndarray | np.generic):
+        return as_json_value(value.tolist())
     if isinstance(value, dict):
         return {key: as_json_value(v) for key, v in value.items()}
     if isinstance(value, list | tuple):

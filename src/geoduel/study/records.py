@@ -96,7 +96,8 @@ def dataframe(duels: Sequence[Duel]) -> pandas.DataFrame:
         import pandas
     except ImportError:
         raise MissingExtraError("to_dataframe needs pandas: pip install pandas") from None
-    columns = {f.name: [getattr(duel, f.name) for duel in duels] for f in fields(Duel)}
+    names = [f.name for f in fields(Duel) if f.repr]
+    columns = {name: [getattr(duel, name) for duel in duels] for name in names}
     table = pandas.DataFrame({k: pandas.Series(v, dtype=object) for k, v in columns.items()})
     table["of"] = table["of"].astype("Int64")
     for name in ("asked", "answered"):
