@@ -6,8 +6,10 @@ import ast
 import inspect
 import os
 import re
+import runpy
 import subprocess
 import sys
+import tomllib
 from contextlib import suppress
 from graphlib import CycleError, TopologicalSorter
 from importlib import import_module
@@ -16,6 +18,7 @@ from importlib.util import find_spec
 from itertools import pairwise
 from pathlib import Path
 from pkgutil import resolve_name
+from types import ModuleType
 
 import pytest
 
@@ -295,6 +298,37 @@ def test_docs_name_real_files():
         text = page.read_text(encoding="utf-8")
         for path in re.findall(r"\b(?:src|tests|benchmarks|docs)/[\w/.-]*[\w/]", text):
             assert (ROOT / path).exists(), f"{page.name} names {path}, which does not exist"
+
+
+@pytest.mark.parametrize("source", [None, "https://example.org/geoduel/"])
+def test_the_readme_of_the_package_has_no_dead_links(source, monkeypatch):
+    """Relative ones lead nowhere outside the repository: absolute with an address, else words."""
+    stub = ModuleType("stub")
+    stub.MetadataHookInterface = object
+    monkeypatch.setitem(sys.modules, "hatchling.metadata.plugin.interface", stub)
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    shown = runpy.run_path(str(ROOT / "hatch_build.py"))["for_index"](text, source)
+    links = re.findall(r"\]\(([^)]*)\)", shown)
+    assert all(link.startswith("https://example.org/geoduel/") for link in links)
+    assert len(links) == (0 if source is None else len(re.findall(r"\]\(", text)))
+    for words in ("geoduel minimises a function", "import geoduel as gd", "your first duel"):
+        assert words in shown
+    assert "<!--" not in shown
+
+
+def test_hints_name_extras_that_exist():
+    """``pip install 'geoduel[web]'`` works once the package is there, if it has such an extra."""
+    text = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    extras = set(tomllib.loads(text)["project"]["optional-dependencies"])
+    named = {
+        extra
+        for path in [*SOURCE.rglob("*.py"), *PAGES]
+        for group in re.findall(
+            r"pip install '(?:geoduel|\.)\[([\w,-]+)\]", path.read_text("utf-8")
+        )
+        for extra in group.split(",")
+    }
+    assert {"web", "plot", "attack", "notebook"} <= named <= extras
 
 
 def test_docs_name_real_modules():

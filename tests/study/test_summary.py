@@ -14,6 +14,7 @@ SPHERE = gd.Sphere(3)
 @pytest.mark.parametrize("method", ["ideal-point", "duel-newton", "rdngd"])
 def test_it_agrees_with_the_progress(method, north, url):
     study = gd.create_study(SPHERE, method, storage=url, study_name="s", budget=12, rng=0)
+    found = study_summary("s", url)
     while study.progress().finished is None:
         duel = study.ask()
         study.tell(duel, north(duel))
