@@ -678,7 +678,9 @@ def test_the_table_has_a_row_a_duel():
     for frame in (empty, table):
         assert isinstance(frame["asked"].dtype, pandas.DatetimeTZDtype)
         assert frame["seconds"].dtype == float
-    took = study.duel(1).answered - study.duel(1).asked
+    duel = study.duel(1)
+    assert duel.answered is not None
+    took = duel.answered - duel.asked
     assert table["seconds"][1] == pytest.approx(took, abs=1e-3)
     assert table.loc[2, ["answered", "seconds", "of"]].isna().all()
 

@@ -261,8 +261,12 @@ def entries(point: Any) -> str:
     """A point in one line, shortened where it is long; with the names of its parts."""
     if isinstance(point, dict):
         return ", ".join(f"{name}={entries(part)}" for name, part in point.items())
-    form = {"all": "{:.6g}".format}
-    shown = np.array2string(np.asarray(point), separator=", ", threshold=50, formatter=form)
+    shown = np.array2string(
+        np.asarray(point),
+        separator=", ",
+        threshold=50,
+        formatter={"float_kind": lambda number: f"{number:.6g}"},
+    )
     return " ".join(shown.split())
 
 
