@@ -55,7 +55,7 @@ peers: $(PEERS)/.has-test,bench  ## test the adapters with pymanopt, geomstats a
 	$(PEERS)/bin/python -m pytest tests/manifolds/adapters $(ARGS)
 
 # Old versions of others use what newer ones deprecate. Without ARGS, what depends on other packages.
-lowest: ARGS := $(or $(ARGS),tests/_numerics tests/pictures tests/study/storage tests/study/test_replay.py tests/test_cli.py tests/web/test_app.py tests/web/test_panes.py)
+lowest: ARGS := $(or $(ARGS),tests/_numerics tests/pictures tests/study/storage tests/study/test_command.py tests/study/test_replay.py tests/test_cli.py tests/web/test_app.py tests/web/test_panes.py)
 lowest: $(LOWEST)/.has-lowest  ## run tests with the lowest versions that pyproject.toml allows
 	$(LOWEST)/bin/python -m pytest -W ignore::DeprecationWarning $(ARGS)
 
