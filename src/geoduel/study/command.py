@@ -14,7 +14,6 @@ import warnings
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import fields, is_dataclass
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -34,17 +33,16 @@ from .transfer import export_text, stored, write_export
 __all__ = ["COMMANDS"]
 
 
-class Answer(StrEnum):
-    """An answer, as it is typed."""
-
-    A, B, TIE, SKIP = WORDS
-
-
 def complete_names(ctx: typer.Context, incomplete: str) -> list[str]:
     """Names for the shell, of the studies in the storage that was typed before."""
     with suppress(GeoduelError):
         return [n for n in study_names(ctx.params["storage"]) if n.startswith(incomplete)]
     return []
+
+
+def complete_answers(incomplete: str) -> list[str]:
+    """Answers for the shell."""
+    return [word for word in WORDS if word.startswith(incomplete)]
 
 
 URL = Annotated[str, typer.Argument(metavar="URL", help="Such as sqlite:///duels.db.")]
@@ -140,13 +138,18 @@ def tell(
     storage: URL,
     name: Name,
     duel: Annotated[int, typer.Argument(metavar="DUEL", min=0, help="Its number.")],
-    answer: Annotated[Answer, typer.Argument(help="Which point is better.")],
+    answer: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="ANSWER", help=f"One of {', '.join(WORDS)}.", autocompletion=complete_answers
+        ),
+    ],
     rater: Rater = None,
     as_json: AsJSON = False,
 ) -> None:
     """Answer a question."""
     study = load(storage, name)
-    told = study.tell(duel, answer.value, rater=rater)
+    told = study.tell(duel, " ".join(answer), rater=rater)
     if as_json:
         write_json(told)
         return
