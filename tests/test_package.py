@@ -78,7 +78,7 @@ def test_import_is_quick(tmp_path):
     Bytecode is kept, as it is for anyone who imports a package twice.
 
     Others slow the processor all the same, so the limit is for a machine at rest: where NumPy
-    itself takes longer than 0.12 s, it grows in proportion.
+    itself takes longer than 0.1 s, it grows in proportion.
     """
     kept = {"PYTHONDONTWRITEBYTECODE": "", "PYTHONPYCACHEPREFIX": str(tmp_path)}
     clock = "from time import process_time as now; "
@@ -87,7 +87,7 @@ def test_import_is_quick(tmp_path):
     seconds = []
     for _ in range(10):
         numpy, own = map(float, python(code, **kept).split())
-        seconds.append(own / max(1.0, numpy / 0.12))
+        seconds.append(own / max(1.0, numpy / 0.1))
         if seconds[-1] < 0.15:
             return
     pytest.fail(f"import geoduel took {min(seconds):.2f} s beyond NumPy at best, limit 0.15 s")
@@ -336,6 +336,8 @@ def test_docs_name_real_modules():
     for page in [*GUIDE, ROOT / "CONTRIBUTING.md"]:
         text = page.read_text(encoding="utf-8")
         for name in re.findall(r"(?:`|::: )(geoduel(?:\.[A-Za-z_]\w*)+)", text):
+            if name.startswith("geoduel.attack.") and find_spec("torch") is None:
+                continue
             with suppress(geoduel.errors.MissingExtraError):  # it is there, and wants a library
                 resolve_name(name)  # raises what an import or an attribute would
 
