@@ -18,7 +18,7 @@ export OPENBLAS_NUM_THREADS ?= 1
 export MKL_NUM_THREADS ?= 1
 export PIP_DISABLE_PIP_VERSION_CHECK ?= 1
 
-.PHONY: help run test slow fuzz lint format types docs peers lowest bench rivals mutants tables pictures clean
+.PHONY: help run test slow fuzz lint format types docs peers lowest bench rivals mutants tables dry pictures clean
 .DEFAULT_GOAL := help
 
 help:  ## list the targets
@@ -55,7 +55,7 @@ peers: $(PEERS)/.has-test,bench  ## test the adapters with pymanopt, geomstats a
 	$(PEERS)/bin/python -m pytest tests/manifolds/adapters $(ARGS)
 
 # Old versions of others use what newer ones deprecate. Without ARGS, what depends on other packages.
-lowest: ARGS := $(or $(ARGS),tests/_numerics tests/pictures tests/study/storage tests/study/test_replay.py tests/test_cli.py tests/web/test_app.py tests/web/test_panes.py)
+lowest: ARGS := $(or $(ARGS),tests/_numerics tests/pictures tests/study/storage tests/study/test_command.py tests/study/test_replay.py tests/test_cli.py tests/web/test_app.py tests/web/test_panes.py)
 lowest: $(LOWEST)/.has-lowest  ## run tests with the lowest versions that pyproject.toml allows
 	$(LOWEST)/bin/python -m pytest -W ignore::DeprecationWarning $(ARGS)
 
@@ -70,6 +70,9 @@ mutants: $(MUTANTS)/.has-test,mutation  ## see which faults in the code no test 
 
 tables: $(VENV)/.has-test  ## write the tables of the docs from the results that benchmarks saved
 	$(BIN)/python benchmarks/_tables.py
+
+dry: $(VENV)/.has-test  ## follow three tutorials word for word, each in a fresh environment, and time that
+	$(BIN)/python benchmarks/_dry_runs.py $(ARGS)
 
 pictures: $(VENV)/.has-test  ## draw the docs' pictures of the page, in Chromium
 	$(BIN)/python benchmarks/_pictures.py

@@ -1,5 +1,6 @@
 """`minimize`: limits, callbacks, history, interruption, failing oracles; nothing found is lost."""
 
+import logging
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -409,3 +410,35 @@ def test_the_names_of_methods_and_settings_are_those_that_editors_know():
     assert set(get_args(MethodName)) == {*METHODS, *OTHER_NAMES}
     taken = {f.name for method in METHODS.values() for f in fields(method) if f.repr}
     assert set(Settings.__annotations__) == taken - {"domain"}
+
+
+def test_a_run_is_logged(caplog, tmp_path):
+    """Start and end at INFO, iterations at DEBUG; without them nothing is computed for the log."""
+    with caplog.at_level(logging.INFO, logger="geoduel"):
+        result = run(iterations=5, log=tmp_path / "run.log")
+        run(iterations=5, log=tmp_path / "run.log")
+    assert {(r.name, r.levelname) for r in caplog.records} == {("geoduel", "INFO")}
+    kept, start, end, again, _, _ = [record.getMessage() for record in caplog.records]
+    assert "0 answers are remembered" in kept
+    assert f"{result.duels} answers are remembered" in again
+    assert "RDNGD" in start
+    assert "Sphere(3)" in start
+    assert result.message in end
+    caplog.clear()
+    with caplog.at_level(logging.DEBUG, logger="geoduel"):
+        run(iterations=5)
+    lines = [r.getMessage() for r in caplog.records if r.levelno == logging.DEBUG]
+    assert len(lines) == 5
+    assert "iteration 1, 2 duels: a new best point" in lines[0]
+
+
+def test_a_run_that_fails_is_logged(caplog):
+    with caplog.at_level(logging.INFO, logger="geoduel"), pytest.raises(OracleError):
+        run(oracle=lambda x, y: 1 / 0)
+    assert "ZeroDivisionError" in caplog.records[-1].getMessage()
+
+
+def test_the_package_adds_no_handler():
+    """So that warnings reach standard error where nobody has said otherwise, and no more does."""
+    assert logging.getLogger("geoduel").handlers == []
+    assert logging.getLogger("geoduel").level == logging.NOTSET

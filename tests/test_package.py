@@ -6,8 +6,10 @@ import ast
 import inspect
 import os
 import re
+import runpy
 import subprocess
 import sys
+import tomllib
 from contextlib import suppress
 from graphlib import CycleError, TopologicalSorter
 from importlib import import_module
@@ -16,6 +18,7 @@ from importlib.util import find_spec
 from itertools import pairwise
 from pathlib import Path
 from pkgutil import resolve_name
+from types import ModuleType
 
 import pytest
 
@@ -70,28 +73,30 @@ def python(code: str, **environment: str) -> str:
 
 
 def test_import_is_quick(tmp_path):
-    """0.3 s, the best of several; processor time, since other programs may be running.
+    """0.15 s beyond NumPy, the best of several; processor time, since others may be at work.
 
     Bytecode is kept, as it is for anyone who imports a package twice.
 
-    They slow the processor all the same, so the limit is for a machine at rest: where NumPy alone
-    takes longer than 0.12 s, it grows in proportion.
+    Others slow the processor all the same, so the limit is for a machine at rest: where NumPy
+    itself takes longer than 0.1 s, it grows in proportion.
     """
     kept = {"PYTHONDONTWRITEBYTECODE": "", "PYTHONPYCACHEPREFIX": str(tmp_path)}
-
-    def processor_time(modules: str) -> float:
-        return float(python(f"import time{modules}; print(time.process_time())", **kept))
-
-    processor_time(", numpy, geoduel")
-    idle = processor_time("")
-    seconds, limit = [], 0.3
+    clock = "from time import process_time as now; "
+    code = clock + "a = now(); import numpy; b = now(); import geoduel; print(b - a, now() - b)"
+    python(code, **kept)
+    seconds = []
     for _ in range(10):
-        numpy = processor_time(", numpy") - idle
-        limit = 0.3 * max(1.0, numpy / 0.12)
-        seconds.append(processor_time(", geoduel") - idle)
-        if seconds[-1] < limit:
+        numpy, own = map(float, python(code, **kept).split())
+        seconds.append(own / max(1.0, numpy / 0.1))
+        if seconds[-1] < 0.15:
             return
-    pytest.fail(f"import geoduel took {min(seconds):.2f} s at best, limit {limit:.2f} s")
+    pytest.fail(f"import geoduel took {min(seconds):.2f} s beyond NumPy at best, limit 0.15 s")
+
+
+def test_import_leaves_out_what_loads_long():
+    """For async judges, files of resources, databases."""
+    code = "import sys, numpy; b = set(sys.modules); import geoduel; print(*set(sys.modules) - b)"
+    assert not {"asyncio", "importlib.resources", "sqlite3", "tempfile"} & set(python(code).split())
 
 
 def test_import_needs_the_core_alone():
@@ -295,11 +300,44 @@ def test_docs_name_real_files():
             assert (ROOT / path).exists(), f"{page.name} names {path}, which does not exist"
 
 
+@pytest.mark.parametrize("source", [None, "https://example.org/geoduel/"])
+def test_the_readme_of_the_package_has_no_dead_links(source, monkeypatch):
+    """Relative ones lead nowhere outside the repository: absolute with an address, else words."""
+    stub = ModuleType("stub")
+    stub.MetadataHookInterface = object
+    monkeypatch.setitem(sys.modules, "hatchling.metadata.plugin.interface", stub)
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    shown = runpy.run_path(str(ROOT / "hatch_build.py"))["for_index"](text, source)
+    links = re.findall(r"\]\(([^)]*)\)", shown)
+    assert all(link.startswith("https://example.org/geoduel/") for link in links)
+    assert len(links) == (0 if source is None else len(re.findall(r"\]\(", text)))
+    for words in ("geoduel minimises a function", "import geoduel as gd", "your first duel"):
+        assert words in shown
+    assert "<!--" not in shown
+
+
+def test_hints_name_extras_that_exist():
+    """``pip install 'geoduel[web]'`` works once the package is there, if it has such an extra."""
+    text = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    extras = set(tomllib.loads(text)["project"]["optional-dependencies"])
+    named = {
+        extra
+        for path in [*SOURCE.rglob("*.py"), *PAGES]
+        for group in re.findall(
+            r"pip install '(?:geoduel|\.)\[([\w,-]+)\]", path.read_text("utf-8")
+        )
+        for extra in group.split(",")
+    }
+    assert {"web", "plot", "attack", "notebook"} <= named <= extras
+
+
 def test_docs_name_real_modules():
     """``geoduel.a.b`` in the running text is a module or a name of one, where it lives now."""
     for page in [*GUIDE, ROOT / "CONTRIBUTING.md"]:
         text = page.read_text(encoding="utf-8")
         for name in re.findall(r"(?:`|::: )(geoduel(?:\.[A-Za-z_]\w*)+)", text):
+            if name.startswith("geoduel.attack.") and find_spec("torch") is None:
+                continue
             with suppress(geoduel.errors.MissingExtraError):  # it is there, and wants a library
                 resolve_name(name)  # raises what an import or an attribute would
 

@@ -79,6 +79,7 @@ if TYPE_CHECKING:
     from .study import (
         Duel,
         Study,
+        copy_study,
         create_study,
         delete_study,
         import_study,
@@ -139,6 +140,7 @@ __all__ = [
     "Torus",
     "__version__",
     "constant",
+    "copy_study",
     "cosine",
     "create_study",
     "delete_study",

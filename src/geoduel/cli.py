@@ -23,6 +23,7 @@ from .attack.command import attack_app
 from .bench.command import bench
 from .errors import ArgumentError, GeoduelError
 from .reproduce import NAMES
+from .study.command import COMMANDS
 
 __all__ = ["app", "main"]
 
@@ -30,12 +31,13 @@ app = typer.Typer(
     name="geoduel",
     help='Optimise on curved spaces when all you can get is "A is better than B".',
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
 )
 
 app.add_typer(attack_app, name="attack")
 app.command()(bench)
+for _name, _command in COMMANDS.items():
+    app.command(_name, rich_help_panel="Studies")(_command)
 
 
 def main(argv: Sequence[str] | None = None) -> int:

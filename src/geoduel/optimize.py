@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import math
 import os
 import time
@@ -16,7 +17,7 @@ from typing import Any, Literal, Unpack
 
 import numpy as np
 
-from ._numerics.arrays import Array, copied, namespace
+from ._numerics.arrays import Array, copied, host, namespace
 from ._support.check import as_generator, one_of, positive, positive_int
 from ._support.progress import RECORDS, progress_bar, round_up, thin
 from .domains.base import Domain
@@ -50,6 +51,7 @@ TIES_IN_A_ROW = 200
 DUELS_OF_A_DIMENSION = 1000  # of a run that is given no limit
 IDLE = 1000  # steps or batches in a row without a duel to ask, after which there are none
 SOUND = 64  # iterations between two looks at whether the points are still on the manifold
+logger = logging.getLogger("geoduel")
 
 
 @dataclass(frozen=True)
@@ -226,14 +228,17 @@ def minimize(
                 "ties": ties,
             }
             oracle = stack.enter_context(Logged(oracle, log, about))
+            logger.info("log %s: %d answers are remembered", log, oracle.remembered)
         pool = stack.enter_context(_pool(executor, workers))
         run = _Run(
             oracle, manifold, chosen, rng, x0, iterations, budget, timeout, pool, monitor,
             callback, ties,
         )  # fmt: skip
         run.show = stack.enter_context(progress_bar(progress, iterations, budget))
+        logger.info("minimize: %r on %r, %s duels at most", chosen, manifold, budget or "any")
         run.loop()
         result = run.result()
+    logger.info("minimize: %s %r", result.message, result)
     if result.stop_reason == "diverges":
         warnings.warn(
             "nothing stopped the descent: it came to the end of the manifold, or of what numbers "
@@ -339,6 +344,7 @@ class _Run:
         self.stop_reason = "iterations"
         self.on_tie = -1 if self.tie_rule == "paper" else 0  # Q is -1 unless f(x) > f(y)
         self.most_ties = math.inf if self.on_tie else TIES_IN_A_ROW
+        self.watched = logger.isEnabledFor(logging.DEBUG)
         self.told = False  # whether a callback or monitor is at work
         self.began = time.perf_counter()
         self.deadline = None if self.timeout is None else self.began + self.timeout
@@ -373,6 +379,7 @@ class _Run:
                 self.state = self.sound_state
                 return
             self.stop_reason = "oracle error" if isinstance(error, OracleError) else "error"
+            logger.info("minimize: ended by an error: %s", error)
             with suppress(Exception):  # a monitor that fails again
                 self.record()
             error.result = self.found()  # type: ignore[attr-defined]
@@ -400,9 +407,12 @@ class _Run:
         method, manifold, rng = self.method, self.manifold, self.rng
         step = partial(questions, method)  # the first step is checked; all would cost a tenth
         while self.iteration < self.most_iterations:
+            best = self.state.best
             self.state = yield from step(manifold, self.state, rng)
             step = method.step
             self.iteration += 1
+            if self.watched:
+                self.log_iteration(best)
             self.count_idle()
             if self.iteration % SOUND == 0:
                 if not self.sound(self.state.point, self.state.best):
@@ -419,6 +429,17 @@ class _Run:
             if self.ties_in_a_row >= self.most_ties:
                 self.stop_reason = "ties"
                 return
+
+    def log_iteration(self, before: Array) -> None:
+        """Say how far the run is, and whether the best point is another than before."""
+        moved = not np.array_equal(host(self.state.best), host(before))
+        logger.debug(
+            "minimize: iteration %d, %d duels: %s, known to %s",
+            self.iteration,
+            self.duels,
+            "a new best point" if moved else "the best point as before",
+            self.method.uncertainty(self.state),
+        )
 
     def tell(self, listener: Callable[[Any], Any], what: Any) -> Any:
         """Call a callback or monitor, whose errors are its own."""

@@ -63,6 +63,9 @@ def test_words_are_listed():
     assert one_of("b", "side", ("a", "b")) == "b"
     with pytest.raises(ArgumentError, match="side must be one of 'a', 'b', got 'c'"):
         one_of("c", "side", ("a", "b"))
+    for value in (np.zeros(3), 1, None, ["a"]):
+        with pytest.raises(ArgumentError, match="side must be one of 'a', 'b', got"):
+            one_of(value, "side", ("a", "b"))
 
 
 def test_shapes():

@@ -131,3 +131,40 @@ def test_nothing_is_stored_that_cannot_be_opened():
 def test_a_study_in_memory_cannot_be_loaded_by_name():
     with pytest.raises(errors.ArgumentError, match="keep the Study itself"):
         gd.load_study("s", None)
+
+
+def test_a_copy_goes_its_own_way(tmp_path, nudge):
+    """From memory to a file, and within one; a study of a user's own method, too."""
+    url = f"sqlite:///{tmp_path / 'a.db'}"
+    study = gd.create_study(SPHERE, nudge(), rng=0, study_name="first")
+    study.tell(study.ask(), "b")
+    gd.copy_study("first", study.storage, url)
+    gd.copy_study("first", url, to_name="second")
+    assert gd.study_names(url) == ["first", "second"]
+    copy = gd.load_study("second", url, method=nudge())
+    assert copy.duels == study.duels
+    assert np.array_equal(copy.ask().a, study.ask().a)
+    copy.tell(copy.ask(), "a")
+    assert gd.load_study("first", url, method=nudge()).progress().answered == 1
+    for call, kind in (
+        (("second", url), errors.DuplicateStudyError),
+        (("third", url), errors.UnknownStudyError),
+        (("second", url, None, " "), errors.ArgumentError),
+        (("second", f"sqlite:///{tmp_path / 'typo.db'}"), errors.ArgumentError),
+        (("third", url, f"sqlite:///{tmp_path / 'b.db'}"), errors.UnknownStudyError),
+    ):
+        with pytest.raises(kind):
+            gd.copy_study(*call)
+    assert [path.name for path in tmp_path.glob("*.db")] == ["a.db"]  # no file for a failure
+
+
+def test_an_altered_study_is_not_copied():
+    storage = MemoryStorage()
+    study = newton(storage=storage, study_name="s")
+    study.tell(study.ask(), "a")
+    rows = storage._studies["s"].rows
+    rows[1] = rows[1]._replace(line=rows[1].line.replace('"left":"a"', '"left":"b"'))
+    rows[1] = rows[1]._replace(line=rows[1].line + " ")
+    with pytest.raises(errors.ReplayError, match="not what was written"):
+        gd.copy_study("s", storage, to_name="t")
+    assert gd.study_names(storage) == ["s"]

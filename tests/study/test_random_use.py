@@ -156,6 +156,16 @@ class Use(RuleBasedStateMachine):
             with pytest.raises(errors.ArgumentError, match="its own questions only"):
                 self.study(which).report_preference(*points)
 
+    @rule(which=WHICH, rater=RATERS, seed=st.integers(0, 99))
+    def enqueue(self, which, rater, seed):
+        points = self.manifold.random_point(np.random.default_rng(seed), (2,))
+        if self.learns:
+            duel = self.study(which).enqueue(*points, rater=rater)
+            assert (duel.role, duel.state, duel.rater) == ("enqueued", "open", rater)
+        else:
+            with pytest.raises(errors.ArgumentError, match="its own questions only"):
+                self.study(which).enqueue(*points)
+
     @rule(which=WHICH, value=st.integers(0, 9))
     def attach(self, which, value):
         self.study(which).set_user_attr("mood", value)
@@ -203,6 +213,8 @@ class Use(RuleBasedStateMachine):
             storage = MemoryStorage()
             copy = gd.import_study(path, storage, **self.own)
         assert copy.export() == text
+        gd.copy_study("s", self.storage, storage, "t")
+        assert storage.read("t", 0) == storage.read("s", 0)
         assert copy.duels == self.handles[0].duels
         assert np.array_equal(copy.recommend(), self.handles[0].recommend())
         if which == 0:

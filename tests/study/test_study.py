@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import logging
+import sys
 import time
 from typing import Any
 
@@ -754,3 +756,115 @@ def test_infeasible_items_are_neither_shown_nor_recommended_again():
     while undone.infeasible is None and undone.id % 3 != 1:
         undone = study.undo()
     assert set(undone.items) - gone <= set(study.rank(40).tolist())
+
+
+def test_an_enqueued_pair_is_asked_next(nudge, replay):
+    """Of anybody, or of the rater named; the method learns from it as from any other."""
+    study = gd.create_study(SPHERE, nudge(), rng=0)
+    held = study.ask(rater="ann")
+    x, y, z = np.eye(3)
+    first, second = study.enqueue(x, y), study.enqueue(z, x)
+    of_bob = study.enqueue(y, z, rater="bob")
+    assert (first.role, first.state, first.rater, of_bob.rater) == ("enqueued", "open", None, "bob")
+    assert study.ask(rater="ann").id == held.id  # who holds a question keeps it
+    assert [study.ask().id for _ in range(2)] == [first.id, second.id]
+    assert study.ask(rater="cyd").role == "question"
+    assert study.ask(2, rater="bob")[0].id == of_bob.id
+    study.tell(first, "a")
+    assert np.array_equal(study.recommend(), replay(study, nudge()).state.best)
+    asked = {d.left for d in (study.enqueue(x, y) for _ in range(20))}
+    assert asked == {"a", "b"}  # sides are drawn
+
+
+def test_a_shared_queue_is_handed_out_once(tmp_path):
+    """Of two programs each gets another pair, and an import knows them."""
+    url, (x, y, z) = f"sqlite:///{tmp_path / 'a.db'}", np.eye(3)
+    study = gd.create_study(SPHERE, storage=url, study_name="s", rng=0)
+    other = gd.load_study("s", url)
+    pairs = [other.enqueue(x, y).id, other.enqueue(y, z).id]
+    assert [study.ask(rater="ann").id, other.ask(rater="bob").id] == pairs
+    study.tell(pairs[0], "b", rater="ann")
+    study.export(tmp_path / "s.jsonl")
+    assert gd.import_study(tmp_path / "s.jsonl").duels == other.duels
+
+
+def test_what_cannot_be_enqueued():
+    x, y, z = np.eye(3)
+    with pytest.raises(errors.ArgumentError, match="'duel-newton' learns from its own questions"):
+        newton().enqueue(x, y)
+    cap = gd.Ball(SPHERE, z, 0.5)
+    study = gd.create_study(SPHERE, domain=cap, rng=0)
+    for pair, words in (
+        ((z, x), "b is not in the domain"),
+        ((z, z), "a and b are the same point"),
+        ((2 * z, z), "a is not on"),
+        ((np.eye(3), z), "a must be one point"),
+    ):
+        with pytest.raises(errors.ArgumentError, match=words):
+            study.enqueue(*pair)
+    with pytest.raises(errors.ArgumentError, match="rater must be a name"):
+        study.enqueue(z, np.array([0.28, 0.0, 0.96]), rater="")
+    assert study.duels == []
+
+
+def test_the_best_point_is_what_is_recommended():
+    study = newton()
+    study.optimize(gd.from_objective(lambda x: -x[2]), 30)
+    assert np.array_equal(study.best_point, study.recommend())
+
+
+def test_the_table_has_a_row_a_duel():
+    pandas = pytest.importorskip("pandas")
+    study = gd.create_study(SPHERE, rng=0)
+    x, _, z = np.eye(3)
+    empty = study.to_dataframe()
+    study.report_preference(z, x, rater="ann")
+    study.tell(study.ask(rater="bob"), "tie")
+    study.ask()
+    table = study.to_dataframe()
+    assert list(table.columns) == list(empty.columns)
+    assert list(table.index) == [0, 1, 2]
+    assert table.index.name == "id"
+    assert list(table["role"]) == ["report", "question", "question"]
+    assert list(table["answer"].fillna("")) == ["a", "tie", ""]
+    assert np.array_equal(np.stack(table["a"]), [d.a for d in study.duels])
+    for frame in (empty, table):
+        assert isinstance(frame["asked"].dtype, pandas.DatetimeTZDtype)
+        assert frame["seconds"].dtype == float
+    duel = study.duel(1)
+    assert duel.answered is not None
+    took = duel.answered - duel.asked
+    assert table["seconds"][1] == pytest.approx(took, abs=1e-3)
+    assert table.loc[2, ["answered", "seconds", "of"]].isna().all()
+
+
+def test_a_table_needs_pandas(monkeypatch):
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(errors.MissingExtraError, match="pip install pandas"):
+        newton().to_dataframe()
+
+
+def test_a_study_is_logged(caplog, tmp_path, nudge):
+    """What it is at INFO, each question and answer at DEBUG."""
+    url = f"sqlite:///{tmp_path / 'a.db'}"
+    with caplog.at_level(logging.DEBUG, logger="geoduel"):
+        study = gd.create_study(SPHERE, nudge(), storage=url, study_name="s", rng=0)
+        study.tell(study.ask(rater="ann"), "b")
+        study.undo()
+        study.optimize(gd.from_objective(lambda x: -x[2]), 3)
+        gd.load_study("s", url, method=nudge())
+        gd.delete_study("s", url)
+    said = [(r.levelname, r.getMessage().removeprefix("study 's'")) for r in caplog.records]
+    info = [words for level, words in said if level == "INFO"]
+    assert info[0].startswith(" is made: Nudge")
+    assert info[1:] == [
+        ": an oracle answers",
+        ": the oracle has answered 3 duels",
+        " is loaded, with 4 duels",
+        " is deleted",
+    ]
+    debug = [words for level, words in said if level == "DEBUG"]
+    assert ": duels [0] are asked of ann" in debug
+    assert ": duel 0 is told 'b' by None" in debug
+    assert ": the answers to duels [0] are taken back" in debug
+    assert any(words.startswith(": a new best point, known to") for words in debug)

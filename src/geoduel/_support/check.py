@@ -44,7 +44,7 @@ def nonnegative(value: object, name: str) -> float:
 
 def one_of(value: str, name: str, choices: tuple[str, ...]) -> str:
     """Return ``value`` if it is one of the words, or raise an error that lists them."""
-    if value not in choices:
+    if not isinstance(value, str) or value not in choices:
         raise ArgumentError(f"{name} must be one of {', '.join(map(repr, choices))}, got {value!r}")
     return value
 

@@ -6,7 +6,6 @@ import sys
 import warnings
 from collections.abc import Sequence
 from importlib import import_module
-from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any
@@ -88,15 +87,22 @@ def moved_names(module: str) -> Any:
     return find
 
 
-class _Finder(MetaPathFinder, Loader):
-    """Finds old modules, as modules that pass names on."""
+class _Finder:
+    """Finds old modules, as modules that pass names on.
+
+    It has what the import system calls, and no base class of `importlib.abc`, which loads long.
+    """
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
         if fullname.removeprefix(_ROOT + ".") not in MOVED:
             return None
-        return ModuleSpec(fullname, self, is_package=True)
+        loader: Any = self  # it has what a loader needs
+        return ModuleSpec(fullname, loader, is_package=True)
+
+    def create_module(self, spec: ModuleSpec) -> None:
+        """None: as any other module."""
 
     def exec_module(self, module: ModuleType) -> None:
         old = module.__name__

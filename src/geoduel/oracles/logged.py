@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 from concurrent.futures import Executor
@@ -134,6 +133,8 @@ class Logged(Wrapper):
 
 def fingerprint(*arrays: Array) -> str:
     """A few letters that tell arrays apart, whatever machine they are on."""
+    import hashlib  # loads OpenSSL, which runs without a log do not need
+
     digest = hashlib.sha256()
     for a in map(np.ascontiguousarray, map(host, arrays)):
         digest.update(f"{a.dtype} {a.shape} ".encode() + a.tobytes())

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 import inspect
 import threading
 from collections.abc import Awaitable, Callable, Coroutine
 from concurrent.futures import Executor
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,6 +16,9 @@ from .._support.check import positive_int
 from ..errors import ArgumentError, BudgetExhaustedError, OracleError
 from .base import OracleBase, is_bool
 from .shuffled import Shuffled
+
+if TYPE_CHECKING:
+    import asyncio  # half as long to import as NumPy, and few judges need it
 
 __all__ = ["from_preference"]
 
@@ -175,6 +177,7 @@ def _gathered(tasks: list[Coroutine[Any, Any, Any]], most: int) -> list[Any]:
     The loop stays, since clients of web services belong to the loop they were first used in. It has
     a thread of its own, since a notebook's thread has a running loop already.
     """
+    import asyncio
 
     async def all_of_them() -> list[Any]:
         gate = asyncio.Semaphore(most)
@@ -202,6 +205,8 @@ _starting = threading.Lock()
 
 
 def _event_loop() -> asyncio.AbstractEventLoop:
+    import asyncio
+
     with _starting:
         if not _loops:
             _loops.append(asyncio.new_event_loop())

@@ -17,7 +17,8 @@ from .records import Duel
 
 __all__ = ["Answering", "Asked"]
 
-WAITS = (0.02, 1.0)  # seconds between two looks at whether there is a question, first and longest
+WAITS = (0.005, 1.0)  # seconds between two looks at whether there is a question, first and longest
+LONGER = 1.25  # each is so much longer than the last, so that no wait is much longer than needed
 logger = logging.getLogger("geoduel")
 
 
@@ -113,7 +114,7 @@ class Answering:
                 break
             except NothingToAskError:  # until others have answered, or their time is over
                 self.over.wait(min(wait, max(0.0, self.deadline - time.monotonic())))
-                wait = min(2 * wait, longest)
+                wait = min(LONGER * wait, longest)
         with self.turn:
             self.begun -= 1
         return None

@@ -1,4 +1,4 @@
-"""Who gets which question: one held already, one whose time is over, a repeat, or a new one."""
+"""Who gets which question: one held already, one that is nobody's, a repeat, or a new one."""
 
 from __future__ import annotations
 
@@ -86,6 +86,12 @@ class Assigner:
         who = {"rater": rater} if rater else {"holder": me}
         return held, [event | who for event in events]
 
+    def enqueued(self, a: Any, b: Any) -> Event:
+        """The event of a pair that the method did not propose, held by nobody yet."""
+        by_event = self.settings["format"] < 2
+        number = self.book.number + 1 if by_event else len(self.book.entries)
+        return _question(len(self.book.entries), a, b, "enqueued", self._side(number))
+
     def finished(self) -> str | None:
         """Why the study asks no more; None if it does."""
         return self.over_budget() or self.player.stop_reason
@@ -119,14 +125,18 @@ class Assigner:
         if (left := min(left, most)) <= 0:
             return
         for question in self._questions(rater, number, items):
-            side = np.random.default_rng([self.settings["seed"], number, 1]).random() < 0.5
             at: Event = {} if question.at is None else {"at": list(question.at)}
             pair = question.a.tolist(), question.b.tolist()
             at |= _indices(items, *pair)
-            yield _question(duel, *pair, question.role, "a" if side else "b", **at)
+            yield _question(duel, *pair, question.role, self._side(number), **at)
             duel, number, left = duel + 1, number + 1, left - 1
             if left <= 0:
                 return
+
+    def _side(self, number: int) -> str:
+        """Which point of the question of that number is on the left."""
+        first = np.random.default_rng([self.settings["seed"], number, 1]).random() < 0.5
+        return "a" if first else "b"
 
     def _questions(
         self, rater: str | None, number: int, items: Catalogue | None
@@ -189,7 +199,12 @@ class Assigner:
     # -- questions that are out ------------------------------------------------------------------
 
     def _is_free(self, entry: Entry, now: float) -> bool:
-        """Whether an open question may go to someone else: its time is over, or its process."""
+        """Whether an open question may go to someone else: its time is over, or its process.
+
+        One that was enqueued for anybody is nobody's.
+        """
+        if entry.role == "enqueued" and entry.rater is None and entry.holder is None:
+            return True
         return _held(entry, now) > self.settings["lease"] or holders.is_dead(entry.holder)
 
     def _nothing(self, now: float) -> Exception:

@@ -1,8 +1,9 @@
-"""Studies are made, found and removed here; see `geoduel.study.study` for what they do."""
+"""Studies are made, found, copied and removed here; see `geoduel.study.study` for what they do."""
 
 from __future__ import annotations
 
 import json
+import logging
 import platform
 import secrets
 import time
@@ -35,9 +36,18 @@ from .settings import FORMAT, describe, described_items, method_version, part, r
 from .storage.base import Storage
 from .storage.place import as_storage
 from .study import Study
-from .transfer import read_export
+from .transfer import read_export, stored
 
-__all__ = ["create_study", "delete_study", "import_study", "load_study", "study_names"]
+__all__ = [
+    "copy_study",
+    "create_study",
+    "delete_study",
+    "import_study",
+    "load_study",
+    "study_names",
+]
+
+logger = logging.getLogger("geoduel")
 
 LEASE = 600.0
 # Share of questions asked again, for methods made for people, and from which answer of a rater on:
@@ -201,11 +211,13 @@ def create_study(
         return _same(study_name, place, manifold, method, chosen, wanted, items)
 
     try:
-        return Study._create(place, study_name, json.dumps(settings), manifold, chosen, items)
+        study = Study._create(place, study_name, json.dumps(settings), manifold, chosen, items)
     except DuplicateStudyError:
         if not load_if_exists:
             raise
         return _same(study_name, place, manifold, method, chosen, wanted, items)
+    logger.info("study %r is made: %r on %r", study_name, chosen, manifold)
+    return study
 
 
 def load_study(
@@ -248,7 +260,9 @@ def load_study(
     """
     if storage is None:
         raise ArgumentError("storage: a study in memory cannot be loaded; keep the Study itself")
-    return Study(_text(study_name), as_storage(storage, create=False), manifold, method, among)
+    study = Study(_text(study_name), as_storage(storage, create=False), manifold, method, among)
+    _log_loaded(study)
+    return study
 
 
 def delete_study(study_name: str, storage: str | Storage) -> None:
@@ -267,6 +281,52 @@ def delete_study(study_name: str, storage: str | Storage) -> None:
         If there is no study of that name.
     """
     as_storage(storage, create=False).delete(_text(study_name))
+    logger.info("study %r is deleted", study_name)
+
+
+def copy_study(
+    study_name: str,
+    storage: str | Storage,
+    to_storage: str | Storage | None = None,
+    to_name: str | None = None,
+) -> None:
+    """Copy a study with its whole log, to another storage or under another name.
+
+    Copy and original then go their own ways. They ask the same questions as long as they get the
+    same answers.
+
+    Parameters
+    ----------
+    study_name : str
+        Its name.
+    storage : str or Storage
+        Where it is: a URL, or the ``storage`` of a study; see `geoduel.create_study`.
+    to_storage : str or Storage, optional
+        Where to put the copy; by default beside the original.
+    to_name : str, optional
+        Name of the copy, by default the same.
+
+    Raises
+    ------
+    UnknownStudyError
+        If there is no study of that name.
+    DuplicateStudyError
+        If there is one of the new name where the copy goes.
+    ReplayError
+        If the log or the settings were altered; nothing is stored then.
+
+    Examples
+    --------
+    >>> import geoduel as gd
+    >>> study = gd.create_study(gd.Sphere(3), study_name="first", rng=0)
+    >>> gd.copy_study("first", study.storage, to_name="second")
+    >>> gd.study_names(study.storage)
+    ['first', 'second']
+    """
+    place = as_storage(storage, create=False)
+    found = stored(_text(study_name), place)
+    target = place if to_storage is None else as_storage(to_storage)
+    target.create(_text(to_name or study_name), json.dumps(found.settings), found.rows)
 
 
 def study_names(storage: str | Storage) -> list[str]:
@@ -430,4 +490,9 @@ def _same(
                 + "; study.budget = ... changes it"
                 * (shown == "budget")
             )
+    _log_loaded(study)
     return study
+
+
+def _log_loaded(study: Study) -> None:
+    logger.info("study %r is loaded, with %d duels", study.name, len(study._book.entries))

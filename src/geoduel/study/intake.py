@@ -38,7 +38,7 @@ MOST_NUMBERS = 4096  # in a point, unless the caller gives the manifold
 MOST_COUNT = 100_000  # any whole number in the settings of a manifold, a method or a domain
 MOST_AT_ONCE = 10_000_000  # numbers in the questions that a method asks at once
 CHUNK = 512  # points that are checked together
-ROLES = ("question", "repeat", "vote")
+ROLES = ("question", "repeat", "vote", "enqueued")
 HOLDER = re.compile(r"[0-9a-f]{8}:[0-9]{1,10}:[0-9]{1,20}")
 
 

@@ -48,7 +48,11 @@ class Journal:
         ReplayError
             If the log, or the settings, are not what was written.
         """
-        self._follow(self.storage.read(self.name, self._seen))
+        self.follow(self.storage.read(self.name, self._seen))
+
+    def follow(self, rows: Sequence[Row]) -> None:
+        """Take rows that were read, from the last event known on."""
+        self._follow(rows)
         if self.book.sealed not in (None, self._seal):
             raise ReplayError(
                 f"the settings of study {self.name!r} are not what was written: their digest is "

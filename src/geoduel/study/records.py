@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..errors import MissingExtraError
 from .log import Entry
 from .raters import Rater
 
-__all__ = ["Duel", "Progress", "Upgrade", "as_duel"]
+if TYPE_CHECKING:
+    import pandas
+
+__all__ = ["Duel", "Progress", "Upgrade", "as_duel", "dataframe"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,7 +30,8 @@ class Duel:
         The two points; read-only.
     role : str
         "question"; "repeat" of an earlier duel, with sides flipped; "vote", the same question to
-        someone else; "report", a comparison that came from outside.
+        someone else. "enqueued" is a pair that the method did not propose, and "report" a
+        comparison that came from outside.
     left : {"a", "b"} or None
         Which point to show on the left, or first. Drawn by the study, so that a rater who prefers
         one side does not mislead it. None for reports.
@@ -90,6 +96,22 @@ def as_duel(entry: Entry, dtype: np.dtype) -> Duel:
         items=entry.items,
         infeasible=entry.infeasible,
     )
+
+
+def dataframe(duels: Sequence[Duel]) -> pandas.DataFrame:
+    """Duels as a table of pandas; see `geoduel.Study.to_dataframe`."""
+    try:
+        import pandas
+    except ImportError:
+        raise MissingExtraError("to_dataframe needs pandas: pip install pandas") from None
+    names = [f.name for f in fields(Duel) if f.repr]
+    columns = {name: [getattr(duel, name) for duel in duels] for name in names}
+    table = pandas.DataFrame({k: pandas.Series(v, dtype=object) for k, v in columns.items()})
+    table["of"] = table["of"].astype("Int64")
+    for name in ("asked", "answered"):
+        table[name] = pandas.to_datetime(table[name].astype(float), unit="s", utc=True)
+    table["seconds"] = (table["answered"] - table["asked"]).dt.total_seconds()
+    return table.set_index("id")
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import math
 import platform
 import threading
@@ -12,7 +13,7 @@ from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Executor
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Literal, TypeAlias, overload
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, overload
 
 import numpy as np
 
@@ -45,11 +46,14 @@ from .journal import Journal, opening
 from .log import INFEASIBLE, WORDS, Book, Entry, Event, Given, Kept, Row
 from .players import ANSWERS, Player, player
 from .raters import Rater, against_others
-from .records import Duel, Progress, Upgrade, as_duel
+from .records import Duel, Progress, Upgrade, as_duel, dataframe
 from .settings import catalogue_of, method_version, part, read_settings, version_note
 from .storage.base import Storage
 from .storage.memory import MemoryStorage
 from .transfer import export_text, write_export
+
+if TYPE_CHECKING:
+    import pandas
 
 __all__ = ["Study"]
 
@@ -58,6 +62,7 @@ Items: TypeAlias = Catalogue | Array | None
 COSTLY = 0.5  # seconds of replay that are worth a snapshot
 ENOUGH = 8  # answers of a doubtful rater, from which on the tastes of all are compared
 ALONE = 64  # states of single raters and of camps that are kept
+logger = logging.getLogger("geoduel")
 
 
 class Study:
@@ -268,10 +273,11 @@ class Study:
     def ask(self, n: int = 1, rater: str | None = None, *, among: Items = None) -> Any:
         """Return the question to put next.
 
-        In this order: questions that this rater holds already; questions whose lease is over; now
-        and then a repeat; new questions of the method. So a page that is loaded again shows the
-        same question. Calls without a name are the same rater if they come from one thread of one
-        process. Such a caller gets its own question again only where there is no other.
+        In this order: questions that this rater holds already; pairs of `enqueue`, and questions
+        whose lease is over; now and then a repeat; new questions of the method. So a page that is
+        loaded again shows the same question. Calls without a name are the same rater if they come
+        from one thread of one process. Such a caller gets its own question again only where there
+        is no other.
 
         Parameters
         ----------
@@ -322,6 +328,7 @@ class Study:
             self._snapshot()
             ids = choice[0] + [event["duel"] for event in written]
             duels = [self._duel(self._book.entries[i]) for i in ids]
+        logger.debug("study %r: duels %s are asked of %s", self.name, ids, rater or "anybody")
         return duels[0] if n == 1 else duels
 
     # -- telling ---------------------------------------------------------------------------------
@@ -388,6 +395,7 @@ class Study:
 
         with self._lock:
             self._journal.write(decide)
+            logger.debug("study %r: duel %d is told %r by %s", self.name, number, answer, rater)
             self._keep()
             return self._duel(self._book.entries[number])
 
@@ -408,24 +416,76 @@ class Study:
         NotOnManifoldError
             If a point is not on the manifold.
         """
+        self._check_pair(better=better, worse=worse)
+        who = {"rater": rater} if _rater(rater) else {}
+        pair = [np.asarray(point, self._player.dtype).tolist() for point in (better, worse)]
+        event = {"kind": "report", "better": pair[0], "worse": pair[1], **who}
+        with self._lock:
+            self._journal.write(lambda: [event])
+            logger.debug("study %r: a preference is reported by %s", self.name, rater)
+            self._keep()
+            return self._duel(self._book.entries[-1])
+
+    def enqueue(self, a: Array, b: Array, rater: str | None = None) -> Duel:
+        """Put a pair of one's own: it is asked next, before new questions of the method.
+
+        The first `ask` after it returns the pair, or the first one of the rater named. Pairs that
+        are put one after the other are asked in that order. Their answers count as any others.
+
+        Parameters
+        ----------
+        a, b : array of shape point_shape
+            Points of the manifold, and of the domain if there is one.
+        rater : str, optional
+            Who is to answer; by default whoever asks first.
+
+        Returns
+        -------
+        Duel
+            The open duel, of the role "enqueued".
+
+        Raises
+        ------
+        ArgumentError
+            If the method asks its own pairs and cannot learn from others, or a point is not in the
+            domain.
+        NotOnManifoldError
+            If a point is not on the manifold.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import geoduel as gd
+        >>> study = gd.create_study(gd.Sphere(3), rng=0)
+        >>> x, y, z = np.eye(3)
+        >>> study.enqueue(x, z).state
+        'open'
+        >>> study.ask().b
+        array([0., 0., 1.])
+        """
+        self._check_pair(a=a, b=b)
+        for name, point in {"a": a, "b": b}.items():
+            if self.domain is not None and not self.domain.contains(point):
+                raise ArgumentError(f"{name} is not in the domain {self.domain!r:.80}")
+        who = {"rater": rater} if _rater(rater) else {}
+        pair = [np.asarray(point, self._player.dtype).tolist() for point in (a, b)]
+        with self._lock:
+            (event,) = self._journal.write(lambda: [self._assigner.enqueued(*pair) | who])
+            return self._duel(self._book.entries[event["duel"]])
+
+    def _check_pair(self, **points: Array) -> None:
+        """Refuse a pair that the method did not ask for and cannot learn from."""
         if not isinstance(self.method, QuestionMethod):
             raise ArgumentError(
                 f"method {self.method_name!r} learns from its own questions only; start it at the "
                 "better point (x0=), or take a method made for people"
             )
-        points = {"better": better, "worse": worse}
         for name, point in points.items():
             self.manifold.check_point(point, name)
             if point.shape != self.manifold.point_shape:
                 raise ArgumentError(f"{name} must be one point, got shape {point.shape}")
-        if np.array_equal(better, worse):
-            raise ArgumentError("better and worse are the same point")
-        who = {"rater": rater} if _rater(rater) else {}
-        lists = {k: np.asarray(v, self._player.dtype).tolist() for k, v in points.items()}
-        with self._lock:
-            self._journal.write(lambda: [{"kind": "report", **lists, **who}])
-            self._keep()
-            return self._duel(self._book.entries[-1])
+        if np.array_equal(*points.values()):
+            raise ArgumentError(f"{' and '.join(points)} are the same point")
 
     def undo(self, rater: str | None = None) -> Duel | None:
         """Take back the last answer.
@@ -466,6 +526,7 @@ class Study:
 
         with self._lock:
             self._journal.write(decide)
+            logger.debug("study %r: the answers to duels %s are taken back", self.name, taken)
             self._keep()
             return self._duel(self._book.entries[taken[0]]) if taken else None
 
@@ -560,6 +621,9 @@ class Study:
             }
             seen = self._book.number
             self._journal.write(lambda: [event] if self._book.number == seen else [], durable=False)
+            logger.debug("study %r: a new best point, known to %s", self.name, kept.uncertainty)
+            if kept.stopped is not None:
+                logger.info("study %r: the method asks no more: %s", self.name, kept.stopped)
         except Exception:  # what was told is stored; the next answer's result comes after it
             return
 
@@ -651,6 +715,11 @@ class Study:
                 f"'ideal-point' in more; {self.method_name!r} learns from its own questions only"
             )
         return Catalogue.of(self.manifold, among)
+
+    @property
+    def best_point(self) -> np.ndarray:
+        """Best point so far: `recommend` without a rater, as Optuna's users look for it."""
+        return self.recommend()
 
     def uncertainty(self, rater: str | None = None) -> float | None:
         """Return how well `recommend` is known, a geodesic length, as in `Progress.uncertainty`.
@@ -948,7 +1017,12 @@ class Study:
         self._answering = Answering(
             self, oracle, n_duels, time.monotonic() + seconds, callbacks, executor, tuple(catch)
         )
-        self._answering.run(positive_int(workers, "workers"), progress)
+        logger.info("study %r: an oracle answers", self.name)
+        try:
+            self._answering.run(positive_int(workers, "workers"), progress)
+        finally:
+            told = self._answering.answered
+            logger.info("study %r: the oracle has answered %d duels", self.name, told)
 
     def stop(self) -> None:
         """End `optimize` after the duels that are asked now; for callbacks and other threads."""
@@ -975,6 +1049,20 @@ class Study:
         if path is not None:
             write_export(Path(path), text)
         return text
+
+    def to_dataframe(self) -> pandas.DataFrame:
+        """Return the duels as a table of pandas, a row for each, by id.
+
+        The index is the id, and the columns are the other attributes of `geoduel.Duel`. ``a`` and
+        ``b`` hold arrays, so that ``numpy.stack(table["a"])`` has all first points. ``asked`` and
+        ``answered`` are times in UTC, and ``seconds`` is the time between them.
+
+        Raises
+        ------
+        MissingExtraError
+            If pandas is not installed.
+        """
+        return dataframe(self.duels)
 
     def backup(self, path: str | Path) -> None:
         """Copy the SQLite file of this study, with all studies in it, while it is in use.
@@ -1012,8 +1100,9 @@ class Study:
             return
         began = time.perf_counter()
         try:
-            if self._player.follow(self._book):
+            if count := self._player.follow(self._book):
                 self._seconds += time.perf_counter() - began
+                logger.debug("study %r: the method took in %d answers", self.name, count)
         except ReplayError as error:
             s = self.settings
             raise ReplayError(

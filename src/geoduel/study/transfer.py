@@ -16,10 +16,12 @@ from typing import Any, NamedTuple
 from .._support.files import write_whole
 from ..errors import ArgumentError, MalformedExportError, StorageError
 from .intake import MOST_BYTES, MOST_EVENTS, parsed
+from .journal import Journal
 from .log import EMPTY, Row, chain, event_line
-from .settings import FORMAT
+from .settings import FORMAT, read_settings
+from .storage.base import Storage
 
-__all__ = ["Export", "export_text", "read_export", "write_export"]
+__all__ = ["Export", "export_text", "read_export", "stored", "write_export"]
 
 
 class Export(NamedTuple):
@@ -28,6 +30,14 @@ class Export(NamedTuple):
     name: str
     settings: dict[str, Any]
     rows: list[Row]
+
+
+def stored(study_name: str, storage: Storage) -> Export:
+    """A study as it is stored; ReplayError if it was altered. Its method need not be at hand."""
+    settings = read_settings(storage.settings(study_name), study_name)
+    rows = storage.read(study_name, 0)
+    Journal(study_name, storage, settings).follow(rows)
+    return Export(study_name, settings, rows)
 
 
 def export_text(name: str, settings: dict[str, Any], rows: Sequence[Row]) -> str:

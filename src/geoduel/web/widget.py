@@ -15,9 +15,7 @@ try:
     import anywidget
     import traitlets
 except ImportError:
-    raise MissingExtraError(
-        "widgets need anywidget: pip install anywidget 'geoduel[web]'"
-    ) from None
+    raise MissingExtraError("widgets need anywidget: pip install 'geoduel[notebook]'") from None
 
 if TYPE_CHECKING:
     from ..study import Study

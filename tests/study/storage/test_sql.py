@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import gc
 import json
+import logging
 import os
 import pickle
 import pwd
@@ -142,8 +143,9 @@ def test_a_full_disk(url, sqlite):
     assert again.progress().answered == study.progress().answered == answered + 10
 
 
-def test_a_lost_connection(url, sqlite):
+def test_a_lost_connection(url, sqlite, caplog):
     """The transaction is tried again; what was stored before the connection went is not doubled."""
+    caplog.set_level(logging.INFO, logger="geoduel")
     study = newton(url)
     duel = study.ask()
     lost = sqlite3.OperationalError("stored, but the answer got lost")
@@ -151,6 +153,7 @@ def test_a_lost_connection(url, sqlite):
     sqlite.failures.append(lost)
     assert study.tell(duel, "a").answer == "a"
     assert not sqlite.failures
+    assert "duels.db is tried again: stored, but the answer got lost" in caplog.text
     assert sqlite.ran.count("BEGIN IMMEDIATE") >= 2
     assert gd.load_study("s", url).progress().answered == 1
     kinds = [json.loads(row.line)["kind"] for row in study.storage.read("s", 0)]

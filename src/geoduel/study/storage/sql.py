@@ -10,6 +10,7 @@ takes all of them, an old one those it lacks. A database of a later version is r
 
 from __future__ import annotations
 
+import logging
 import os
 import random
 import secrets
@@ -32,6 +33,8 @@ from .base import Log, Storage
 from .databases import database
 
 __all__ = ["MIGRATIONS", "SQLStorage"]
+
+logger = logging.getLogger("geoduel")
 
 TIMEOUT = 60.0  # seconds that a writer waits for its turn, or for a server that went away
 
@@ -247,9 +250,10 @@ class SQLStorage(Storage):
             except self._database.IntegrityError:
                 raise
             except self._database.Error as error:
+                reason = " ".join(str(error).split())
                 if time.monotonic() + pause > until or not self._database.is_passing(error):
-                    reason = " ".join(str(error).split())
                     raise StorageError(f"{self._database.shown}: {reason}") from error
+                logger.info("%s is tried again: %s", self._database.shown, reason)
             time.sleep(pause * random.uniform(0.5, 1.5))
             pause = min(1.0, 2 * pause)
 

@@ -1,0 +1,243 @@
+"""What a newcomer writes in the first hour: the usual tasks in few lines, the usual slips in words.
+
+A task is the lines that a reader would type after the two imports, and what must then hold. Its
+number of lines is a promise.
+"""
+
+from __future__ import annotations
+
+import re
+from importlib.util import find_spec
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import geoduel as gd
+from geoduel import errors
+from geoduel.cli import main
+from geoduel.methods.named import Settings
+
+CONTRIBUTING = Path(__file__).resolve().parents[1] / "CONTRIBUTING.md"
+
+TASKS = {
+    "a function on the sphere": (
+        3,
+        """
+        oracle = gd.from_objective(lambda x: -x[2])
+        result = gd.minimize(oracle, gd.Sphere(3), rng=0)
+        """,
+        "result.success and result.x[2] > 1 - 1e-9",
+    ),
+    "on positive definite matrices": (
+        3,
+        """
+        oracle = gd.from_objective(lambda P: np.linalg.norm(P - np.diag([1.0, 2.0])))
+        result = gd.minimize(oracle, gd.SPD(2), budget=150, rng=0)
+        """,
+        "np.abs(result.x - np.diag([1.0, 2.0])).max() < 1e-2",
+    ),
+    "on rotations": (
+        3,
+        """
+        oracle = gd.from_objective(lambda R: -np.trace(R))
+        result = gd.minimize(oracle, gd.Rotations(3), rng=0)
+        """,
+        "np.abs(result.x - np.eye(3)).max() < 1e-5",
+    ),
+    "on a product": (
+        3,
+        """
+        space = gd.Product(gd.Sphere(3), gd.Euclidean(2))
+        f = gd.from_objective(lambda x: -space.split(x)[0][2] + (space.split(x)[1] ** 2).sum())
+        result = gd.minimize(f, space, budget=200, rng=0)
+        """,
+        "np.abs(result.x - [0, 0, 1, 0, 0]).max() < 1e-2",
+    ),
+    "a judge that errs": (
+        3,
+        """
+        oracle = gd.Noisy(gd.from_objective(lambda x: -x[2]), flip=0.1, rng=0)
+        result = gd.minimize(oracle, gd.Sphere(3), budget=300, rng=0)
+        """,
+        "result.x[2] > 0.99 and 0 < result.noise < 0.5",
+    ),
+    "an accuracy": (
+        1,
+        "result = gd.minimize(oracle, sphere, x_tol=1e-2, rng=0)",
+        "result.stop_reason == 'x_tol' and sphere.dist(result.x, goal) < 1e-2",
+    ),
+    "a run that goes on after a kill": (
+        4,
+        """
+        for budget in (20, 60):  # the same line, started again
+            result = gd.minimize(oracle, sphere, start, budget=budget, rng=0, log="run.log")
+        """,
+        "(result.x == gd.minimize(oracle, sphere, start, budget=60, rng=0).x).all()",
+    ),
+    "several workers": (
+        2,
+        "result = gd.minimize(oracle, sphere, budget=60, workers=4, rng=0)",
+        "result.rounds < result.duels",
+    ),
+    "a judge that answers in words": (
+        2,
+        """
+        judge = gd.from_preference(lambda a, b: " A\\n" if a @ goal > b @ goal else "b.")
+        result = gd.minimize(judge, sphere, budget=60, rng=0)
+        """,
+        "sphere.dist(result.x, goal) < 0.1",
+    ),
+    "an async judge": (
+        3,
+        """
+        async def prefers(a, b):
+            return bool(a @ goal > b @ goal)
+        result = gd.minimize(gd.from_preference(prefers), sphere, budget=60, rng=0)
+        """,
+        "sphere.dist(result.x, goal) < 0.1",
+    ),
+    "a study in a file": (
+        6,
+        """
+        kept = {"storage": "sqlite:///duels.db", "study_name": "s", "load_if_exists": True}
+        study = gd.create_study(gd.Rotations(2), rng=0, **kept)
+        for _ in range(3):
+            study.tell(study.ask(), "a")
+        again = gd.load_study("s", "sqlite:///duels.db")
+        """,
+        "again.duels == study.duels and (again.best_point == study.best_point).all()",
+    ),
+    "pictures of one's own": (
+        5,
+        """
+        def render(mix):
+            return f"<svg viewBox='0 0 1 1'><circle r='{mix[0]:.3f}'/></svg>"
+        study = gd.create_study(gd.Simplex(3), rng=0)
+        board = gd.web.Board(study, render)
+        """,
+        "b'<circle' in board.shown(study.ask(), 'left').data",
+    ),
+    "a manifold of pymanopt": (
+        3,
+        """
+        import pymanopt
+        theirs = gd.from_pymanopt(pymanopt.manifolds.Sphere(3))
+        result = gd.minimize(oracle, theirs, budget=60, rng=0)
+        """,
+        "sphere.dist(result.x, goal) < 0.1",
+    ),
+    "torch": (
+        3,
+        """
+        import torch
+        f = gd.from_objective(lambda x: -x[2])
+        result = gd.minimize(f, sphere, torch.eye(3)[0], budget=60, rng=0)
+        """,
+        "isinstance(result.x, torch.Tensor) and result.x[2] > 0.99",
+    ),
+    "a curve of convergence": (
+        8,
+        """
+        import matplotlib.pyplot as plt
+        gap = lambda x: sphere.dist(x, goal)
+        result = gd.minimize(oracle, sphere, budget=60, monitor=gap, rng=0)
+        figure, axis = plt.subplots()
+        axis.semilogy(result.history.duels, result.history.monitor)
+        """,
+        "len(axis.lines[0].get_ydata()) > 3",
+    ),
+}
+NEEDS = {"import pymanopt": "pymanopt", "import torch": "torch", "import matplotlib": "matplotlib"}
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_a_task_takes_few_lines(task, tmp_path, monkeypatch):
+    most, code, holds = TASKS[task]
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("MPLBACKEND", "Agg")
+    for line, package in NEEDS.items():
+        if line in code and find_spec(package) is None:
+            pytest.skip(f"{package} is not installed")
+    if "gd.web" in code:
+        pytest.importorskip("PIL", reason="Pillow is not installed (extra web)")
+    goal = np.array([0.6, 0.0, 0.8])
+    names = {"np": np, "gd": gd, "sphere": gd.Sphere(3), "goal": goal, "start": np.eye(3)[0]}
+    names["oracle"] = gd.from_objective(lambda x: -x @ goal)
+    lines = [line for line in code.splitlines() if line.strip()]
+    assert len(lines) <= most
+    indent = len(lines[0]) - len(lines[0].lstrip())
+    exec("\n".join(line[indent:] for line in lines), names)
+    assert eval(holds, names)
+
+
+@pytest.mark.parametrize(("kind", "most"), [("Manifold", 20), ("Method", 17)])
+def test_parts_of_ones_own_take_few_lines(kind, most):
+    """The complete examples of CONTRIBUTING, which other tests run: the classes alone."""
+    page = CONTRIBUTING.read_text(encoding="utf-8")
+    (block,) = re.findall(rf"```python\n((?:(?!```).)*?\(gd\.{kind}\).*?)```", page, re.DOTALL)
+    begun = [m.start() for m in re.finditer(r"^(?:@dataclass|class ).*$", block, re.MULTILINE)]
+    end = re.search(r"^\w+ = ", block[begun[0] :], re.MULTILINE)
+    body = block[begun[0] : begun[0] + end.start()] if end else block[begun[0] :]
+    lines = [line for line in body.splitlines() if line.strip()]
+    assert len(lines) <= most
+
+
+def test_two_terminals_share_a_study(tmp_path, monkeypatch, capsys):
+    """One program made it; three commands in another terminal ask, answer and look."""
+    monkeypatch.chdir(tmp_path)
+    gd.create_study(gd.Rotations(2), storage="sqlite:///duels.db", study_name="tilt", rng=0)
+    for command in ("ask URL tilt", "tell URL tilt 0 a", "show URL tilt"):
+        assert main(command.replace("URL", "sqlite:///duels.db").split()) == 0
+    shown = capsys.readouterr().out
+    assert "duel 0: a" in shown
+    assert "1, 0 ties among them" in shown
+
+
+SLIPS = {
+    "gd.minimize(f, sphere)": r"wrap it, gd\.from_objective\(f\)",
+    "study.optimize(f, 10)": r"wrap it, gd\.from_objective\(f\)",
+    "gd.minimize(prefers, sphere)": r"wrap it, gd\.from_preference\(judge\)",
+    "gd.minimize(gd.from_preference(lambda a, b: None), sphere)": 'expected "a", "b", "tie"',
+    "gd.minimize(oracle, sphere, executor=4)": "executor must have a method map.*workers=",
+    "gd.minimize(oracle, sphere, executor=print)": "executor must have a method map",
+    "gd.minimize(oracle, sphere, method=gd.RDNGD)": r"must be an instance such as RDNGD\(\)",
+    "gd.minimize(oracle, sphere, buget=10)": "has no option 'buget'; it takes",
+    "gd.minimize(oracle, 3)": r"manifold must be a Manifold such as Sphere\(3\)",
+    "study.tell(study.ask(), study.ask().a)": "answer must be one of 'a', 'b', 'tie', 'skip'",
+    "study.tell(study.ask(), 'A')": "answer must be one of 'a', 'b', 'tie', 'skip'",
+    "study.ask('ann')": "n must be an integer >= 1, got 'ann'",
+    "study.enqueue(start, goal)": "learns from its own questions only",
+    "gd.load_study('x', 'sqlite:///typo.db')": "there is no database",
+    "gd.study_names('sqlite:///typo.db')": "there is no database",
+    "gd.delete_study('x', 'sqlite:///typo.db')": "there is no database",
+    "gd.copy_study('x', 'sqlite:///typo.db', 'sqlite:///to.db')": "there is no database",
+    "gd.load_study('x', 'duels.db')": "storage must be a URL such as 'sqlite:///duels.db'",
+    "gd.import_study('none.jsonl')": "path 'none.jsonl' cannot be read",
+    "gd.create_study(sphere, gd.DuelNewton)": r"must be an instance such as DuelNewton\(\)",
+}
+
+
+@pytest.mark.parametrize("code", SLIPS)
+def test_a_slip_is_named(code, tmp_path, monkeypatch):
+    """No error of Python's own, and no file made for a path that was mistyped."""
+    monkeypatch.chdir(tmp_path)
+    goal = np.array([0.6, 0.0, 0.8])
+
+    async def prefers(a, b):
+        return True
+
+    names = {"gd": gd, "np": np, "sphere": gd.Sphere(3), "goal": goal, "start": np.eye(3)[0]}
+    names |= {"f": lambda x: -x[2], "oracle": gd.from_objective(lambda x: -x[2])}
+    names["prefers"] = prefers
+    if "study." in code:
+        names["study"] = gd.create_study(gd.Sphere(3), "duel-newton", rng=0)
+    with pytest.raises(errors.GeoduelError, match=SLIPS[code]):
+        eval(code, names)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_help_shows_the_settings():
+    """``x_tol`` and its like are found by help and by Tab, which read the annotations."""
+    assert "x_tol" in str(gd.minimize.__doc__)
+    assert "x_tol" in Settings.__annotations__
