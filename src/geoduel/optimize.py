@@ -6,7 +6,7 @@ import math
 import os
 import time
 import warnings
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import AbstractContextManager, ExitStack, nullcontext, suppress
 from dataclasses import dataclass, field
@@ -21,6 +21,7 @@ from ._support.check import as_generator, one_of, positive, positive_int
 from ._support.progress import RECORDS, progress_bar, round_up, thin
 from .domains.base import Domain
 from .domains.feasibility import feasible_first
+from .domains.given import as_place
 from .errors import (
     ArgumentError,
     BudgetExhaustedError,
@@ -33,8 +34,8 @@ from .errors import (
 from .manifolds.base import Manifold
 from .methods import Method, State
 from .methods.base import DuelMethod, check_state, questions
-from .methods.named import MethodName, Settings, as_domain, named, start_point
-from .oracles.base import Oracle, answers_of, check_oracle
+from .methods.named import MethodName, Settings, named, start_point
+from .oracles.base import Oracle, answers_of, check_oracle, handed
 from .oracles.logged import Logged, fingerprint, seed_in
 from .result import History, Result
 
@@ -85,11 +86,11 @@ Callback = Callable[[Progress], Any]
 
 def minimize(
     oracle: Oracle,
-    manifold: Manifold,
-    x0: Array | None = None,
+    manifold: Manifold | Domain,
+    x0: Any = None,
     *,
     method: MethodName | Method = "auto",
-    domain: Domain | Sequence[tuple[float, float]] | None = None,
+    domain: Any = None,
     budget: int | None = None,
     iterations: int | None = None,
     rng: np.random.Generator | int | None = None,
@@ -110,19 +111,23 @@ def minimize(
     oracle : callable
         ``oracle(x, y)`` answers +1 if y is preferred, -1 if x is preferred, 0 for a tie; see
         `geoduel.from_objective` and `geoduel.from_preference`.
-    manifold : Manifold
-        Where the points live.
-    x0 : array of shape (..., *point_shape), optional
-        Start; a random point if left out, or `Manifold.origin` for methods made for people. Leading
-        axes are independent problems, run in lock step (the oracle should then be vectorized).
+    manifold : Manifold or Domain
+        Where the points live. A domain, such as `geoduel.space` makes, stands for its manifold and
+        holds.
+    x0 : array_like of shape (..., *point_shape), optional
+        Start; a random point if left out, or `Manifold.origin` for methods made for people. For
+        products also a tuple of parts, or a dictionary if they have names. Leading axes are
+        independent problems, run in lock step (the oracle should then be vectorized).
     method : str or method
         "auto" needs no settings: DuelNewton, or DuelCSA above 2000 dimensions; RDNGD with a cosine
         step for several problems at once. Others are "duel-newton", "duel-csa", "block", "rdngd",
         "rrdngd", "rdfw", those of other papers, or an instance such as ``RDNGD(batch=10)``.
-    domain : Domain or sequence of (lower, upper), optional
-        Feasible set; pairs of bounds are a `geoduel.Box` in Euclidean space. DuelNewton, "rdngd"
-        and "rrdngd" project on it, "rdfw" asks for its linear minimiser. For the others the domain
-        decides first, and only duels of two feasible points are asked.
+    domain : Domain, bounds, function or dictionary, optional
+        Feasible set. Pairs (lower, upper) are a `geoduel.Box` in Euclidean space; a function that
+        says whether a point is feasible is the test of a `geoduel.Where`; a dictionary gives such
+        sets for factors of a product, by their names or numbers. The default, "rdngd" and "rrdngd"
+        project on it, "rdfw" asks for its linear minimiser. For the others the domain decides
+        first, and only duels of two feasible points are asked.
     budget : int, optional
         Most duels allowed, of each problem. Methods that end by themselves, the default among them,
         may do without one: then it is 1,000 a dimension, and 10,000 at least.
@@ -194,9 +199,11 @@ def minimize(
     if timeout is not None:
         positive(timeout, "timeout")
     check_oracle(oracle)
-    if not isinstance(manifold, Manifold):
-        raise ArgumentError(f"manifold must be a Manifold such as Sphere(3), got {manifold!r:.80}")
-    chosen = named(method, as_domain(domain, manifold), dict(options))
+    manifold, feasible = as_place(
+        manifold, getattr(method, "domain", None) if domain is None else domain, x0
+    )
+    oracle = handed(oracle, manifold.unpack if manifold.names else None)
+    chosen = named(method, feasible, dict(options))
     chosen, x0 = start_point(chosen, manifold, x0, rng)
     chosen, iterations = chosen.plan(manifold, x0, iterations=iterations, budget=budget)
     if iterations is None and budget is None and timeout is None:
@@ -455,7 +462,8 @@ class _Run:
         if h.iteration and h.iteration[-1] == self.iteration:
             return
         if self.monitor is not None:  # first: where it fails, the lists stay of one length
-            h.monitor.append(self.tell(self.monitor, copied(self.state.best)))
+            best = self.manifold.unpack(copied(self.state.best))
+            h.monitor.append(self.tell(self.monitor, best))
         h.iteration.append(self.iteration)
         h.duels.append(self.duels)
         h.seconds.append(time.perf_counter() - self.began)
@@ -466,8 +474,8 @@ class _Run:
     def progress(self) -> Progress:
         seconds = time.perf_counter() - self.began
         return Progress(
-            copied(self.state.best),
-            copied(self.state.point),
+            self.manifold.unpack(copied(self.state.best)),
+            self.manifold.unpack(copied(self.state.point)),
             self.iteration,
             self.duels,
             self.ties,
@@ -484,8 +492,8 @@ class _Run:
     def found(self) -> Result:
         """What the method would return now."""
         return Result(
-            self.state.best,
-            self.state.point,
+            self.manifold.unpack(self.state.best),
+            self.manifold.unpack(self.state.point),
             self.iteration,
             self.duels,
             self.ties,

@@ -19,6 +19,7 @@ from geoduel.manifolds.base import Manifold
 from geoduel.manifolds.euclidean import Euclidean
 from geoduel.manifolds.grassmann import Grassmann
 from geoduel.manifolds.hyperbolic import Hyperbolic
+from geoduel.manifolds.line import Line
 from geoduel.manifolds.product import Power, Product
 from geoduel.manifolds.rotations import Rotations
 from geoduel.manifolds.simplex import Simplex
@@ -156,6 +157,17 @@ class TorusContract(ManifoldContract):
         return x + 7
 
 
+class LineContract(ManifoldContract):
+    supports = EVERY
+
+    def isometries(self, rng):
+        line = self.manifold
+        if line.ratios:
+            yield lambda x: 3 / x, lambda x, v: -3 * v / x**2
+        else:
+            yield lambda x: 3 - x, lambda x, v: -v
+
+
 class ProductContract(ManifoldContract):
     supports = BOTH
 
@@ -202,6 +214,8 @@ CASES: list[tuple[type[ManifoldContract], Any]] = [
     (HyperbolicContract, Hyperbolic(3)),
     (SimplexContract, Simplex(4)),
     (TorusContract, Torus(3)),
+    (LineContract, Line(-12.0, 12.0)),
+    (LineContract, Line(1e-4, 1.0, ratios=True)),
     (FirstMirrored, Product(Sphere(3), SPD(2), Rotations(3))),
     (LastMirrored, Product(Rotations(2), Hyperbolic(2), weights=(4.0, 2.0))),
     (PowerContract, Power(Sphere(3), 2)),

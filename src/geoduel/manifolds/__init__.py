@@ -7,6 +7,7 @@ from .base import Manifold
 from .euclidean import Euclidean
 from .grassmann import Grassmann
 from .hyperbolic import Hyperbolic
+from .line import Line
 from .product import Power, Product
 from .rotations import Rotations
 from .simplex import Simplex
@@ -20,6 +21,7 @@ __all__ = [
     "Euclidean",
     "Grassmann",
     "Hyperbolic",
+    "Line",
     "Manifold",
     "Power",
     "Product",

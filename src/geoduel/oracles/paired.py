@@ -85,6 +85,9 @@ class Paired(OracleBase):
     ) -> None:
         self._one, self._repeats, self._rng = _Simulation(simulate, maximize), repeats, rng
 
+    def hand(self, unpack: Callable[[Array], Any] | None) -> None:
+        self._one.unpack = unpack
+
     def __repr__(self) -> str:
         return f"paired({self._one.simulate!r})"
 
@@ -114,10 +117,11 @@ class _Simulation:
 
     def __init__(self, simulate: Callable[[Array, int], Any], maximize: bool) -> None:
         self.simulate, self.maximize = simulate, maximize
+        self.unpack: Callable[[Array], Any] | None = None
 
     def __call__(self, x: Array, seed: int) -> float:
         try:
-            value = self.simulate(x, seed)
+            value = self.simulate(x if self.unpack is None else self.unpack(x), seed)
         except (OracleError, BudgetExhaustedError):
             raise
         except Exception as error:

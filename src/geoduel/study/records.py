@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
+from ..manifolds.base import Manifold
 from .log import Entry
 from .raters import Rater
 
@@ -21,8 +22,8 @@ class Duel:
     ----------
     id : int
         0, 1, 2, ... in the order of asking.
-    a, b : ndarray of shape point_shape
-        The two points; read-only.
+    a, b : ndarray of shape point_shape, or dict
+        The two points, read-only; dictionaries where their parts have names.
     role : str
         "question"; "repeat" of an earlier duel, with sides flipped; "vote", the same question to
         someone else; "report", a comparison that came from outside.
@@ -39,11 +40,13 @@ class Duel:
         Seconds since 1970.
     of : int or None
         The duel that a repeat repeats.
+    points : tuple of ndarray
+        a and b as arrays, whether or not their parts have names.
     """
 
     id: int
-    a: np.ndarray
-    b: np.ndarray
+    a: Any
+    b: Any
     role: str
     left: str | None
     rater: str | None
@@ -52,6 +55,7 @@ class Duel:
     asked: float
     answered: float | None
     of: int | None
+    points: tuple[np.ndarray, np.ndarray] = field(repr=False)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Duel) and self._key() == other._key()
@@ -60,19 +64,19 @@ class Duel:
         return hash(self.id)
 
     def _key(self) -> tuple[Any, ...]:
-        points = (self.a.tobytes(), self.b.tobytes())
+        points = (point.tobytes() for point in self.points)
         return (self.id, *points, self.role, self.left, self.rater, self.answer, self.state)
 
 
-def as_duel(entry: Entry, dtype: np.dtype) -> Duel:
+def as_duel(entry: Entry, dtype: np.dtype, manifold: Manifold) -> Duel:
     """What the book knows of a duel, as it is handed out."""
     a, b = (np.array(point, dtype) for point in (entry.a, entry.b))
     for point in (a, b):
         point.flags.writeable = False
     return Duel(
         id=entry.id,
-        a=a,
-        b=b,
+        a=manifold.unpack(a),
+        b=manifold.unpack(b),
         role=entry.role,
         left=entry.left,
         rater=entry.rater,
@@ -81,6 +85,7 @@ def as_duel(entry: Entry, dtype: np.dtype) -> Duel:
         asked=entry.asked,
         answered=entry.answered,
         of=entry.of,
+        points=(a, b),
     )
 
 

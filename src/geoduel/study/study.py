@@ -16,7 +16,6 @@ from typing import Any, Literal, overload
 
 import numpy as np
 
-from .._numerics.arrays import Array
 from .._support.check import one_of, positive, positive_int
 from .._version import __version__
 from ..domains.base import Domain
@@ -33,7 +32,7 @@ from ..methods import Method
 from ..methods.frame import Frame
 from ..methods.people.attention import Verdict
 from ..methods.people.questions import QuestionMethod
-from ..oracles.base import Oracle, check_oracle
+from ..oracles.base import Oracle, check_oracle, handed
 from . import holders
 from .answering import Answering
 from .assign import Assigner
@@ -374,13 +373,13 @@ class Study:
             self._keep()
             return self._duel(self._book.entries[number])
 
-    def report_preference(self, better: Array, worse: Array, rater: str | None = None) -> Duel:
+    def report_preference(self, better: Any, worse: Any, rater: str | None = None) -> Duel:
         """Record a comparison that the study did not ask for.
 
         Parameters
         ----------
-        better, worse : array of shape point_shape
-            Points of the manifold.
+        better, worse : array_like of shape point_shape
+            Points of the manifold; dictionaries where their parts have names.
         rater : str, optional
             Who said so.
 
@@ -396,12 +395,13 @@ class Study:
                 f"method {self.method_name!r} learns from its own questions only; start it at the "
                 "better point (x0=), or take a method made for people"
             )
-        points = {"better": better, "worse": worse}
+        pack = self.manifold.pack
+        points = {"better": pack(better, "better"), "worse": pack(worse, "worse")}
         for name, point in points.items():
             self.manifold.check_point(point, name)
             if point.shape != self.manifold.point_shape:
                 raise ArgumentError(f"{name} must be one point, got shape {point.shape}")
-        if np.array_equal(better, worse):
+        if np.array_equal(points["better"], points["worse"]):
             raise ArgumentError("better and worse are the same point")
         who = {"rater": rater} if _rater(rater) else {}
         lists = {k: np.asarray(v, self._player.dtype).tolist() for k, v in points.items()}
@@ -548,8 +548,8 @@ class Study:
 
     # -- what it found ---------------------------------------------------------------------------
 
-    def recommend(self, rater: str | None = None) -> np.ndarray:
-        """Return the best point so far.
+    def recommend(self, rater: str | None = None) -> Any:
+        """Return the best point so far, an array, or a dictionary if its parts have names.
 
         Parameters
         ----------
@@ -559,7 +559,7 @@ class Study:
             The more the own answers tell, the less it is drawn. Only methods made for people can
             leave answers out.
         """
-        return self._result(rater)[0]
+        return self.manifold.unpack(self._result(rater)[0])
 
     def uncertainty(self, rater: str | None = None) -> float | None:
         """Return how well `recommend` is known, a geodesic length, as in `Progress.uncertainty`.
@@ -623,9 +623,11 @@ class Study:
             self._of(self._named()[0])  # a method that cannot leave answers out says so
             split = sorted(self._split()[0], key=lambda members: (-len(members), members))
             everyone = len(split) == 1 and all(g.rater in split[0] for g in self._book.given)
-            if everyone:
-                return [Camp(split[0], *self._common())]
-            return [Camp(members, *self._point(self._of(*members))) for members in split]
+            found = [(split[0], self._common())]
+            if not everyone:
+                found = [(members, self._point(self._of(*members))) for members in split]
+            unpack = self.manifold.unpack
+            return [Camp(members, unpack(point), far) for members, (point, far) in found]
 
     def _named(self) -> list[str]:
         """Named raters with an answer."""
@@ -766,7 +768,7 @@ class Study:
         said = _verdicts(self._of(rater)).get(rater)
         return said is None or said.kind in ("looks", "too early to say")
 
-    def trace(self, seconds: float = 1.0) -> list[tuple[int, np.ndarray]]:
+    def trace(self, seconds: float = 1.0) -> list[tuple[int, Any]]:
         """Return the best point after each answer, by a replay beside the study.
 
         Parameters
@@ -776,7 +778,7 @@ class Study:
 
         Returns
         -------
-        list of (int, ndarray)
+        list of (int, ndarray or dict)
             How many answers and skips there were, and the best point then. Empty where another
             version of the method made the study.
 
@@ -804,7 +806,7 @@ class Study:
                 known.append(given[len(known)])
                 player.follow(Book(given=known, entries=entries))
                 points.append((len(known), np.array(player.state.best)))
-            return list(points)
+            return [(count, self.manifold.unpack(point)) for count, point in points]
 
     # -- running ---------------------------------------------------------------------------------
 
@@ -850,7 +852,8 @@ class Study:
         OracleError
             If the oracle fails; its question stays open and is asked again next time.
         """
-        check_oracle(oracle)
+        named = self.manifold.names is not None
+        oracle = handed(check_oracle(oracle), self.manifold.unpack if named else None)
         if n_duels is not None:
             positive_int(n_duels, "n_duels")
         seconds = math.inf if timeout is None else positive(timeout, "timeout")
@@ -952,7 +955,7 @@ class Study:
                 self._assigner.choose(1, None)
 
     def _duel(self, entry: Entry) -> Duel:
-        return as_duel(entry, self._player.dtype)
+        return as_duel(entry, self._player.dtype, self.manifold)
 
 
 # -- small things ----------------------------------------------------------------------------------
