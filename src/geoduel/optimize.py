@@ -123,8 +123,8 @@ def minimize(
         step for several problems at once. Others are "duel-newton", "duel-csa", "block", "rdngd",
         "rrdngd", "rdfw", those of other papers, or an instance such as ``RDNGD(batch=10)``.
     domain : Domain, bounds, function or dictionary, optional
-        Feasible set. Pairs (lower, upper) are a `geoduel.Box` in Euclidean space; a function that
-        says whether a point is feasible is the test of a `geoduel.Where`; a dictionary gives such
+        Feasible set. Pairs (lower, upper) are a `geoduel.Box` in Euclidean space. A function that
+        says whether a point is feasible is the test of a `geoduel.Where`. A dictionary gives such
         sets for factors of a product, by their names or numbers. The default, "rdngd" and "rrdngd"
         project on it, "rdfw" asks for its linear minimiser. For the others the domain decides
         first, and only duels of two feasible points are asked.

@@ -64,8 +64,8 @@ def test_tolerances_are_lengths_of_the_product():
 
 def test_whether_projections_are_nearest_is_up_to_all():
     half = gd.Where(gd.Euclidean(2), lambda x: x[0] > 0, inside=[1, 0])
-    assert gd.Space(PRODUCT, (CAP, None, ARC)).nearest
-    assert not gd.Space(PRODUCT, (CAP, half, ARC)).nearest
+    assert gd.Space(PRODUCT, (CAP, None, ARC)).has_nearest
+    assert not gd.Space(PRODUCT, (CAP, half, ARC)).has_nearest
 
 
 @pytest.mark.parametrize(

@@ -76,7 +76,7 @@ def test_there_is_no_linear_minimiser():
     half = gd.Where(PLANE, lambda x: x[0] > 0, inside=[1, 0])
     with pytest.raises(ArgumentError, match="known by a test alone; take a method that projects"):
         half.linear_minimizer(np.ones(2), np.ones(2))
-    assert not half.nearest
+    assert not half.has_nearest
     assert half.diameter == np.inf
 
 

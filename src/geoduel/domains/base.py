@@ -33,7 +33,7 @@ class Domain(ABC):
         """Nearest point of the set; ``y`` itself if it is in the set."""
 
     @property
-    def nearest(self) -> bool:
+    def has_nearest(self) -> bool:
         """Whether `project` is meant to lead to the nearest point; by default it is.
 
         On sets that are known by a test alone it leads to another one. There the default method is

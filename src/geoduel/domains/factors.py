@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from .._numerics.arrays import Array, namespace
@@ -40,7 +41,7 @@ class Space(Domain):
     """
 
     manifold: Product  # type: ignore[assignment]
-    domains: tuple[Domain | None, ...]
+    domains: Sequence[Domain | None]
 
     def __post_init__(self) -> None:
         product = self.manifold
@@ -72,8 +73,8 @@ class Space(Domain):
         return math.hypot(*sizes)
 
     @property
-    def nearest(self) -> bool:
-        return all(d is None or d.nearest for d in self.domains)
+    def has_nearest(self) -> bool:
+        return all(d is None or d.has_nearest for d in self.domains)
 
     def contains(self, x: Array, tol: float | None = None) -> Array:
         self._check(x, "x")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -30,9 +31,9 @@ def space(**parts: Any) -> Space:
     Parameters
     ----------
     **parts
-        Each by its name: a pair of bounds, which is an `Interval`; a `Manifold`; a `Domain`, such
-        as ``Interval(20, 20e3, log=True, unit="Hz")``, for the part of a manifold; or a pair of a
-        manifold and a domain in it, as in `geoduel.minimize`.
+        Each by its name. A pair of bounds is an `Interval`. A `Manifold` is all of it, a `Domain`
+        the part that it is, such as ``Interval(20, 20e3, log=True, unit="Hz")``. A pair of a
+        manifold and a domain takes all domains that `geoduel.minimize` takes.
 
     Returns
     -------
@@ -66,10 +67,10 @@ def _part(part: Any, name: str) -> tuple[Manifold, Domain | None]:
         return part, None
     if isinstance(part, Domain):
         return part.manifold, part
-    try:
+    first: Any = None
+    second: Any = None
+    with suppress(TypeError, ValueError):
         first, second = part
-    except (TypeError, ValueError):
-        first = second = None
     if isinstance(first, Manifold) and second is not None:
         return first, as_domain(second, first, name)
     if any(map(_is_number, (first, second))):
@@ -201,7 +202,7 @@ def _of_factors(given: Mapping[Any, Any], manifold: Manifold, name: str) -> Doma
         raise ArgumentError(f"{name} has {strange[0]!r}, expected some of {expected}")
     domains: list[Domain | None] = [None] * len(manifold.factors)
     for key, value in given.items():
-        at = manifold.names.index(key) if isinstance(key, str) and manifold.names else key
+        at: Any = manifold.names.index(key) if manifold.names and isinstance(key, str) else key
         domains[at] = as_domain(value, manifold.factors[at], f"{name}[{key!r}]")
     return Space(manifold, domains) if any(domains) else None
 

@@ -84,8 +84,8 @@ class Intersection(Domain):
         return min(domain.diameter for domain in self.domains)
 
     @property
-    def nearest(self) -> bool:
-        return all(domain.nearest for domain in self.domains)
+    def has_nearest(self) -> bool:
+        return all(domain.has_nearest for domain in self.domains)
 
     def contains(self, x: Array, tol: float | None = None) -> Array:
         inside = self.domains[0].contains(x, tol)

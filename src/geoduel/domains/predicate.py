@@ -88,7 +88,7 @@ class Where(Domain):
         return math.inf
 
     @property
-    def nearest(self) -> bool:
+    def has_nearest(self) -> bool:
         return False
 
     def contains(self, x: Array, tol: float | None = None) -> Array:

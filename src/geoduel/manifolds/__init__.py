@@ -4,6 +4,7 @@ from .adapters.geomstats import from_geomstats
 from .adapters.geoopt import from_geoopt
 from .adapters.pymanopt import from_pymanopt, to_pymanopt
 from .base import Manifold
+from .by_name import SE, ComplexSphere, Oblique
 from .euclidean import Euclidean
 from .grassmann import Grassmann
 from .hyperbolic import Hyperbolic
@@ -17,12 +18,15 @@ from .stiefel import Stiefel
 from .torus import Torus
 
 __all__ = [
+    "SE",
     "SPD",
+    "ComplexSphere",
     "Euclidean",
     "Grassmann",
     "Hyperbolic",
     "Line",
     "Manifold",
+    "Oblique",
     "Power",
     "Product",
     "Rotations",

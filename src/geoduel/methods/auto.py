@@ -131,5 +131,5 @@ class Auto(DescentMethod):
     def _method(self, manifold: Manifold) -> Any:
         most = NEWTON if self.domain is None else BOUNDED
         settings = {f.name: getattr(self, f.name) for f in fields(DescentMethod)}
-        near = self.domain is None or self.domain.nearest
+        near = self.domain is None or self.domain.has_nearest
         return (DuelNewton if near and manifold.dim <= most else DuelCSA)(**settings)
