@@ -16,6 +16,7 @@ import pytest
 import geoduel as gd
 from geoduel.errors import ArgumentError, CutLocusError, NotOnManifoldError, NotTangentError
 from geoduel.manifolds.base import Manifold
+from geoduel.manifolds.correlation import Correlation
 from geoduel.manifolds.euclidean import Euclidean
 from geoduel.manifolds.grassmann import Grassmann
 from geoduel.manifolds.hyperbolic import Hyperbolic
@@ -168,6 +169,19 @@ class LineContract(ManifoldContract):
             yield lambda x: 3 - x, lambda x, v: -v
 
 
+class CorrelationContract(ManifoldContract):
+    supports = BOTH
+    rounding = 20_000.0  # the last Cholesky entries l are differences from 1, known to eps / l²
+
+    def isometries(self, rng):
+        sign = np.ones(self.manifold.n)
+        sign[::2] = -1
+        yield linear(lambda x: sign * x * sign[:, None])
+
+    def not_a_tangent(self, rng, x):
+        return np.ones((self.manifold.n, self.manifold.n))
+
+
 class ProductContract(ManifoldContract):
     supports = BOTH
 
@@ -215,6 +229,7 @@ CASES: list[tuple[type[ManifoldContract], Any]] = [
     (SimplexContract, Simplex(4)),
     (TorusContract, Torus(3)),
     (LineContract, Line(-12.0, 12.0)),
+    *((CorrelationContract, Correlation(n)) for n in (2, 4)),
     (LineContract, Line(1e-4, 1.0, ratios=True)),
     (FirstMirrored, Product(Sphere(3), SPD(2), Rotations(3))),
     (LastMirrored, Product(Rotations(2), Hyperbolic(2), weights=(4.0, 2.0))),

@@ -1,5 +1,7 @@
 """Lists, whole numbers, seeds, tuples and dictionaries do what the arrays they stand for do."""
 
+# pyright: reportAssignmentType=false
+
 import numpy as np
 import pytest
 

@@ -80,7 +80,7 @@ def _part(part: Any, name: str) -> tuple[Manifold, Domain | None]:
                 "A number without bounds is Euclidean(1)"
             )
         try:
-            domain = Interval(first, second)
+            domain = Interval(*part)
         except ArgumentError as error:
             raise type(error)(f"{name}: {error}") from None
         return domain.manifold, domain

@@ -5,6 +5,7 @@ from .adapters.geoopt import from_geoopt
 from .adapters.pymanopt import from_pymanopt, to_pymanopt
 from .base import Manifold
 from .by_name import SE, ComplexSphere, Oblique
+from .correlation import Correlation
 from .euclidean import Euclidean
 from .grassmann import Grassmann
 from .hyperbolic import Hyperbolic
@@ -21,6 +22,7 @@ __all__ = [
     "SE",
     "SPD",
     "ComplexSphere",
+    "Correlation",
     "Euclidean",
     "Grassmann",
     "Hyperbolic",
