@@ -28,6 +28,7 @@ from geoduel.manifolds.spd import SPD
 from geoduel.manifolds.sphere import Sphere
 from geoduel.manifolds.stiefel import Stiefel
 from geoduel.manifolds.torus import Torus
+from geoduel.manifolds.unitary import Unitary
 from geoduel.testing import ManifoldContract
 
 BOTH = ("float32", "torch")
@@ -182,6 +183,16 @@ class CorrelationContract(ManifoldContract):
         return np.ones((self.manifold.n, self.manifold.n))
 
 
+class UnitaryContract(ManifoldContract):
+    supports = BOTH
+
+    def isometries(self, rng):
+        unitary = self.manifold
+        a, b = unitary.complex(unitary.random_point(rng, (2,)))
+        yield linear(lambda x: unitary.real(a @ unitary.complex(x) @ b))
+        yield linear(lambda x: unitary.real(unitary.complex(x).conj()))
+
+
 class ProductContract(ManifoldContract):
     supports = BOTH
 
@@ -228,6 +239,7 @@ CASES: list[tuple[type[ManifoldContract], Any]] = [
     (HyperbolicContract, Hyperbolic(3)),
     (SimplexContract, Simplex(4)),
     (TorusContract, Torus(3)),
+    *((UnitaryContract, Unitary(n)) for n in (1, 3)),
     (LineContract, Line(-12.0, 12.0)),
     *((CorrelationContract, Correlation(n)) for n in (2, 4)),
     (LineContract, Line(1e-4, 1.0, ratios=True)),

@@ -37,6 +37,7 @@ PARTS = [
     gd.Hyperbolic(3),
     gd.Simplex(4),
     gd.Correlation(3),
+    gd.Unitary(2),
     gd.Torus(2),
     gd.Power(gd.Product(gd.Sphere(3), gd.Torus(1), weights=[1.0, 0.1]), 3),
     gd.Product(gd.Sphere(3), gd.Euclidean(2, 2)),

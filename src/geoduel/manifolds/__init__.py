@@ -17,6 +17,7 @@ from .spd.spd import SPD
 from .sphere import Sphere
 from .stiefel import Stiefel
 from .torus import Torus
+from .unitary import Unitary
 
 __all__ = [
     "SE",
@@ -36,6 +37,7 @@ __all__ = [
     "Sphere",
     "Stiefel",
     "Torus",
+    "Unitary",
     "from_geomstats",
     "from_geoopt",
     "from_pymanopt",
