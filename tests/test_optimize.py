@@ -340,7 +340,7 @@ def test_workers_are_threads_that_end_with_the_run():
         ({"workers": 0}, "workers must be an integer >= 1"),
         ({"workers": 2, "executor": ThreadPoolExecutor(1)}, "executor and workers are both given"),
         ({"executor": 4}, "executor must have a method map.*workers="),
-        ({"domain": lambda x: True}, "domain must be a Domain"),
+        ({"domain": 3}, "domain must be a Domain"),
         ({"domain": [(0, 1)] * 3}, "a box in Euclidean"),
         ({"method": gd.RDNGD}, "method must be an instance such as RDNGD"),
     ],

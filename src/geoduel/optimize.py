@@ -7,7 +7,7 @@ import math
 import os
 import time
 import warnings
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import AbstractContextManager, ExitStack, nullcontext, suppress
 from dataclasses import dataclass, field
@@ -23,6 +23,7 @@ from ._support.progress import RECORDS, progress_bar, round_up, thin
 from .domains.base import Domain
 from .domains.catalogue import Catalogue
 from .domains.feasibility import feasible_first
+from .domains.given import as_place
 from .errors import (
     ArgumentError,
     BudgetExhaustedError,
@@ -35,10 +36,10 @@ from .errors import (
 from .manifolds.base import Manifold
 from .methods import Method, State
 from .methods.base import DuelMethod, check_state, questions
-from .methods.named import MethodName, Settings, as_domain, named, start_point
+from .methods.named import MethodName, Settings, named, start_point
 from .methods.people.among import Among, AmongState
 from .methods.people.choice import for_items
-from .oracles.base import Oracle, answers_of, check_oracle
+from .oracles.base import Oracle, answers_of, check_oracle, handed
 from .oracles.logged import Logged, fingerprint, seed_in
 from .result import History, Result
 
@@ -90,11 +91,11 @@ Callback = Callable[[Progress], Any]
 
 def minimize(
     oracle: Oracle,
-    manifold: Manifold,
-    x0: Array | None = None,
+    manifold: Manifold | Domain,
+    x0: Any = None,
     *,
     method: MethodName | Method = "auto",
-    domain: Domain | Sequence[tuple[float, float]] | None = None,
+    domain: Any = None,
     among: Catalogue | Array | None = None,
     budget: int | None = None,
     iterations: int | None = None,
@@ -116,19 +117,23 @@ def minimize(
     oracle : callable
         ``oracle(x, y)`` answers +1 if y is preferred, -1 if x is preferred, 0 for a tie; see
         `geoduel.from_objective` and `geoduel.from_preference`.
-    manifold : Manifold
-        Where the points live.
-    x0 : array of shape (..., *point_shape), optional
-        Start; a random point if left out, or `Manifold.origin` for methods made for people. Leading
-        axes are independent problems, run in lock step (the oracle should then be vectorized).
+    manifold : Manifold or Domain
+        Where the points live. A domain, such as `geoduel.space` makes, stands for its manifold and
+        holds.
+    x0 : array_like of shape (..., *point_shape), optional
+        Start; a random point if left out, or `Manifold.origin` for methods made for people. For
+        products also a tuple of parts, or a dictionary if they have names. Leading axes are
+        independent problems, run in lock step (the oracle should then be vectorized).
     method : str or method
         "auto" needs no settings: DuelNewton, or DuelCSA above 2000 dimensions; RDNGD with a cosine
         step for several problems at once. Others are "duel-newton", "duel-csa", "block", "rdngd",
         "rrdngd", "rdfw", those of other papers, or an instance such as ``RDNGD(batch=10)``.
-    domain : Domain or sequence of (lower, upper), optional
-        Feasible set; pairs of bounds are a `geoduel.Box` in Euclidean space. DuelNewton, "rdngd"
-        and "rrdngd" project on it, "rdfw" asks for its linear minimiser. For the others the domain
-        decides first, and only duels of two feasible points are asked.
+    domain : Domain, bounds, function or dictionary, optional
+        Feasible set. Pairs (lower, upper) are a `geoduel.Box` in Euclidean space. A function that
+        says whether a point is feasible is the test of a `geoduel.Where`. A dictionary gives such
+        sets for factors of a product, by their names or numbers. The default, "rdngd" and "rrdngd"
+        project on it, "rdfw" asks for its linear minimiser. For the others the domain decides
+        first, and only duels of two feasible points are asked.
     among : Catalogue or array of shape (n, *point_shape), optional
         Items that exist: only these are asked about and returned, and ``result.index`` says which.
         "auto" is then the method for people of this dimension, followed by a knock-out: answers
@@ -204,12 +209,14 @@ def minimize(
     if timeout is not None:
         positive(timeout, "timeout")
     check_oracle(oracle)
-    if not isinstance(manifold, Manifold):
-        raise ArgumentError(f"manifold must be a Manifold such as Sphere(3), got {manifold!r:.80}")
+    manifold, feasible = as_place(
+        manifold, getattr(method, "domain", None) if domain is None else domain, x0
+    )
+    oracle = handed(oracle, manifold.unpack if manifold.names else None)
     if among is None:
-        chosen = named(method, as_domain(domain, manifold), dict(options))
+        chosen = named(method, feasible, dict(options))
     else:
-        chosen, x0 = _among(among, manifold, method, as_domain(domain, manifold), options, x0)
+        chosen, x0 = _among(among, manifold, method, feasible, options, x0)
     chosen, x0 = start_point(chosen, manifold, x0, rng)
     chosen, iterations = chosen.plan(manifold, x0, iterations=iterations, budget=budget)
     if iterations is None and budget is None and timeout is None:
@@ -504,7 +511,8 @@ class _Run:
         if h.iteration and h.iteration[-1] == self.iteration:
             return
         if self.monitor is not None:  # first: where it fails, the lists stay of one length
-            h.monitor.append(self.tell(self.monitor, copied(self.state.best)))
+            best = self.manifold.unpack(copied(self.state.best))
+            h.monitor.append(self.tell(self.monitor, best))
         h.iteration.append(self.iteration)
         h.duels.append(self.duels)
         h.seconds.append(time.perf_counter() - self.began)
@@ -515,8 +523,8 @@ class _Run:
     def progress(self) -> Progress:
         seconds = time.perf_counter() - self.began
         return Progress(
-            copied(self.state.best),
-            copied(self.state.point),
+            self.manifold.unpack(copied(self.state.best)),
+            self.manifold.unpack(copied(self.state.point)),
             self.iteration,
             self.duels,
             self.ties,
@@ -533,8 +541,8 @@ class _Run:
     def found(self) -> Result:
         """What the method would return now."""
         return Result(
-            self.state.best,
-            self.state.point,
+            self.manifold.unpack(self.state.best),
+            self.manifold.unpack(self.state.point),
             self.iteration,
             self.duels,
             self.ties,

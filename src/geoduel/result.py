@@ -59,9 +59,10 @@ class Result:
 
     Attributes
     ----------
-    x : array of shape (..., *point_shape)
-        Best point: what the method returns.
-    x_last : array of shape (..., *point_shape)
+    x : array of shape (..., *point_shape), or dict
+        Best point: what the method returns. It is a dictionary where its parts have names, as those
+        of `geoduel.space`.
+    x_last : array of shape (..., *point_shape), or dict
         Last iterate.
     iterations : int
         Iterations finished.
@@ -143,14 +144,20 @@ class Result:
         )
 
 
-def shown(x: Array) -> str:
-    """A point in a line: its entries where they are few, else its shape.
+def shown(x: Any) -> str:
+    """A point in a line: its entries where they are few, else its shape; parts by their names.
 
     Examples
     --------
     >>> shown(np.array([0.25, 1 / 3])), shown(np.zeros((4, 5)))
     ('[0.25, 0.3333]', 'array of shape (4, 5)')
+    >>> shown({"gain": 2 / 3, "mix": np.ones(2)})
+    '{gain: 0.6667, mix: [1, 1]}'
     """
+    if isinstance(x, dict):
+        return f"{{{', '.join(f'{name}: {shown(part)}' for name, part in x.items())}}}"
+    if isinstance(x, float):
+        return f"{x:.4g}"
     if np.prod(x.shape, dtype=int) > 9:
         return f"array of shape {tuple(x.shape)}"
     entries = np.array2string(host(x), separator=", ", formatter={"all": "{:.4g}".format})

@@ -751,7 +751,15 @@ class ManifoldContract:
         self._is_tangent(x, 1e-12 * v, "1e-12 unit_tangent")
         self._is_tangent(x, 0 * v, "0 unit_tangent")
         name, wide = "check_tangent", np.concat([v, v], axis=-1)
-        _refused(ArgumentError, name, "infinite entries", m.check_tangent, x, v * math.inf, "step")
+        _refused(
+            ArgumentError,
+            name,
+            "infinite entries",
+            m.check_tangent,
+            x,
+            np.full_like(v, math.inf),
+            "step",
+        )
         _refused(ArgumentError, name, "a wrong shape", m.check_tangent, x, wide, "step")
         if (bad := self.not_a_tangent(rng, x)) is not None:
             what = "what is not tangent (override `not_a_tangent` of the test if it is)"

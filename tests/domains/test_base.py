@@ -18,6 +18,8 @@ def every_domain():
     for name in BALLS:
         yield name, ball_of(name)[1]
     yield from POLYTOPES.items()
+    yield "ratios", gd.Interval(1e-3, 10.0, log=True)
+    yield "space", gd.space(a=(-1, 3), b=ball_of("sphere")[1], c=(gd.Euclidean(3), [(0, 1)] * 3))
     yield "both", gd.Intersection(L2Ball(3, 9.0), gd.Box(np.zeros(3), np.ones(3)))
 
 

@@ -16,9 +16,11 @@ import pytest
 import geoduel as gd
 from geoduel.errors import ArgumentError, CutLocusError, NotOnManifoldError, NotTangentError
 from geoduel.manifolds.base import Manifold
+from geoduel.manifolds.correlation import Correlation
 from geoduel.manifolds.euclidean import Euclidean
 from geoduel.manifolds.grassmann import Grassmann
 from geoduel.manifolds.hyperbolic import Hyperbolic
+from geoduel.manifolds.line import Line
 from geoduel.manifolds.product import Power, Product
 from geoduel.manifolds.rotations import Rotations
 from geoduel.manifolds.simplex import Simplex
@@ -26,6 +28,7 @@ from geoduel.manifolds.spd import SPD
 from geoduel.manifolds.sphere import Sphere
 from geoduel.manifolds.stiefel import Stiefel
 from geoduel.manifolds.torus import Torus
+from geoduel.manifolds.unitary import Unitary
 from geoduel.testing import ManifoldContract
 
 BOTH = ("float32", "torch")
@@ -156,6 +159,40 @@ class TorusContract(ManifoldContract):
         return x + 7
 
 
+class LineContract(ManifoldContract):
+    supports = EVERY
+
+    def isometries(self, rng):
+        line = self.manifold
+        if line.ratios:
+            yield lambda x: 3 / x, lambda x, v: -3 * v / x**2
+        else:
+            yield lambda x: 3 - x, lambda x, v: -v
+
+
+class CorrelationContract(ManifoldContract):
+    supports = BOTH
+    rounding = 20_000.0  # the last Cholesky entries l are differences from 1, known to eps / l²
+
+    def isometries(self, rng):
+        sign = np.ones(self.manifold.n)
+        sign[::2] = -1
+        yield linear(lambda x: sign * x * sign[:, None])
+
+    def not_a_tangent(self, rng, x):
+        return np.ones((self.manifold.n, self.manifold.n))
+
+
+class UnitaryContract(ManifoldContract):
+    supports = BOTH
+
+    def isometries(self, rng):
+        unitary = self.manifold
+        a, b = unitary.complex(unitary.random_point(rng, (2,)))
+        yield linear(lambda x: unitary.real(a @ unitary.complex(x) @ b))
+        yield linear(lambda x: unitary.real(unitary.complex(x).conj()))
+
+
 class ProductContract(ManifoldContract):
     supports = BOTH
 
@@ -202,6 +239,10 @@ CASES: list[tuple[type[ManifoldContract], Any]] = [
     (HyperbolicContract, Hyperbolic(3)),
     (SimplexContract, Simplex(4)),
     (TorusContract, Torus(3)),
+    *((UnitaryContract, Unitary(n)) for n in (1, 3)),
+    (LineContract, Line(-12.0, 12.0)),
+    *((CorrelationContract, Correlation(n)) for n in (2, 4)),
+    (LineContract, Line(1e-4, 1.0, ratios=True)),
     (FirstMirrored, Product(Sphere(3), SPD(2), Rotations(3))),
     (LastMirrored, Product(Rotations(2), Hyperbolic(2), weights=(4.0, 2.0))),
     (PowerContract, Power(Sphere(3), 2)),

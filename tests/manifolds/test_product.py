@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import pickle
 
 import numpy as np
 import pytest
@@ -376,3 +377,98 @@ def test_checks_name_the_factor():
         Power(Sphere(3), 2).check_point(np.ones((2, 3)))
     with pytest.raises(ArgumentError, match=r"shape \(3, 3\), expected \(\.\.\., 2, 3\)"):
         Power(Sphere(3), 2).check_point(np.eye(3))
+
+
+# -- parts with names ------------------------------------------------------------------------------
+
+
+POSE = Product(Rotations(3), Euclidean(3), Torus(1), names=["turn", "at", "zoom"])
+
+
+def test_packing_undoes_unpacking():
+    x = POSE.random_point(0, (2, 4))
+    parts = POSE.unpack(x)
+    assert {name: np.shape(part) for name, part in parts.items()} == {
+        "turn": (2, 4, 3, 3),
+        "at": (2, 4, 3),
+        "zoom": (2, 4),
+    }
+    np.testing.assert_array_equal(POSE.pack(parts), x)
+    np.testing.assert_array_equal(POSE.pack(tuple(parts.values())), x)
+    assert type(POSE.unpack(x[0, 0])["zoom"]) is float
+
+
+def test_unpacked_parts_are_copies():
+    x = POSE.random_point(0)
+    before = x.copy()
+    for part in POSE.unpack(x).values():
+        part *= 0
+    np.testing.assert_array_equal(x, before)
+
+
+def test_methods_take_parts():
+    x, y = POSE.random_point(0, (2,))
+    u, v = POSE.unpack(x), POSE.split(y)
+    assert POSE.dist(u, v) == POSE.dist(x, y)
+    np.testing.assert_array_equal(POSE.log(u, v), POSE.log(x, y))
+    np.testing.assert_array_equal(
+        POSE.exp(u, POSE.split(POSE.log(x, y))), POSE.exp(x, POSE.log(x, y))
+    )
+
+
+def test_points_without_names_stay_arrays():
+    plain = Product(Sphere(3), Euclidean(1))
+    x = plain.random_point(0)
+    assert plain.unpack(x) is x
+    assert plain.names is None
+    numbers = Product(Torus(1), Torus(1), Torus(1))
+    np.testing.assert_array_equal(numbers.pack((1, 2, 3)), [1.0, 2.0, 3.0])
+
+
+def test_names_are_part_of_what_a_product_is():
+    plain = Product(*POSE.factors)
+    assert plain != POSE == Product(*POSE.factors, names=POSE.names)
+    assert pickle.loads(pickle.dumps(POSE)) == POSE
+    assert repr(POSE).endswith("names=('turn', 'at', 'zoom'))")
+    assert repr(plain) == "Product(Rotations(3), Euclidean(3), Torus(1))"
+
+
+@pytest.mark.parametrize(
+    ("names", "words"),
+    [
+        ("abc", "must be texts, one a factor, got 'abc'"),
+        (["a", "b"], "must be 3 different ones"),
+        (["a", "b", "a"], "must be 3 different ones"),
+        (["a", "b", ""], "must be texts"),
+        (["a", "b", 3], "must be texts"),
+    ],
+)
+def test_bad_names_are_refused(names, words):
+    with pytest.raises(ArgumentError, match=words):
+        Product(*POSE.factors, names=names)
+
+
+@pytest.mark.parametrize(
+    ("point", "words"),
+    [
+        ({"turn": np.eye(3), "at": [0, 0, 0]}, "x lacks 'zoom'; expected 'turn', 'at', 'zoom'"),
+        (
+            {"turn": np.eye(3), "at": [0, 0, 0], "zoom": 0, "zom": 1},
+            "x has 'zom', which are unknown; expected",
+        ),
+        ({"turn": [1, 0], "at": [0, 0, 0], "zoom": 0}, r"x\['turn'\] has shape \(2,\), expected"),
+        (
+            {"turn": np.eye(3), "at": "here", "zoom": 0},
+            r"x\['at'\] must be an array",
+        ),
+        ((np.eye(3), [0, 0, 0]), "x must have one part for each factor of .*, 3; got 2"),
+    ],
+)
+def test_bad_parts_are_named(point, words):
+    with pytest.raises(ArgumentError, match=words):
+        POSE.dist(point, POSE.random_point(0))
+
+
+def test_a_dictionary_needs_names():
+    with pytest.raises(ArgumentError, match="have no names; give them"):
+        Product(Torus(1), Torus(1)).pack({"a": 1, "b": 2})

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import math
+import pickle
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
 from samples.duels import BATCH, FAR, NEAR, square
 
+import geoduel as gd
 from geoduel.errors import ArgumentError, OracleError
 from geoduel.oracles import Counted, Recorded, Reversed, answers, from_objective, from_preference
+from geoduel.oracles.base import handed
 
 
 def test_plain_callables_are_oracles():
@@ -133,3 +137,75 @@ def test_ctrl_c_passes_through():
 def test_only_callables_make_oracles(make):
     with pytest.raises(ArgumentError, match=r"got 3\.0"):
         make(3.0)
+
+
+# -- points with named parts -----------------------------------------------------------------------
+
+SOUND = gd.Product(gd.Euclidean(1), gd.Simplex(2), names=["gain", "mix"])
+LOUD, SOFT = SOUND.pack((9, [0.5, 0.5])), SOUND.pack((1, [0.5, 0.5]))
+
+
+def gain(p):
+    return p["gain"]
+
+
+def softer(a, b):
+    return "a" if a["gain"] < b["gain"] else "b"
+
+
+async def softer_later(a, b):
+    return softer(a, b)
+
+
+def sign(a, b):
+    return 1 if a["gain"] > b["gain"] else -1
+
+
+ORACLES = {
+    "function": lambda: gd.from_objective(gain),
+    "vectorized": lambda: gd.from_objective(gain, vectorized=True),
+    "without a cache": lambda: gd.from_objective(gain, cache=False),
+    "judge": lambda: gd.from_preference(softer),
+    "judge to be awaited": lambda: gd.from_preference(softer_later),
+    "simulation": lambda: gd.paired(lambda p, seed: p["gain"]),
+    "own": lambda: sign,
+    "wrapped": lambda: gd.Counted(gd.Repeated(gd.Noisy(gd.from_objective(gain)))),
+    "wrapped own": lambda: gd.Recorded(gd.Counted(sign)),
+}
+
+
+@pytest.mark.parametrize("kind", ORACLES)
+def test_functions_are_handed_dictionaries_and_wrappers_arrays(kind):
+    oracle = handed(ORACLES[kind](), SOUND.unpack)
+    assert answers(oracle, LOUD, SOFT, 1) == 1
+    pairs = np.stack([LOUD, SOFT]), np.stack([SOFT, LOUD])
+    np.testing.assert_array_equal(answers(oracle, *pairs, 1), [1, -1])
+    with ThreadPoolExecutor(2) as pool:
+        np.testing.assert_array_equal(answers(oracle, *pairs, 1, pool), [1, -1])
+
+
+def test_the_next_run_may_have_no_names():
+    for make in (lambda f: f, gd.Counted):
+        oracle = make(lambda a, b: 1 if a["gain"] > b["gain"] else -1)
+        assert answers(handed(oracle, SOUND.unpack), LOUD, SOFT, 1) == 1
+        with pytest.raises(OracleError, match="IndexError"):
+            answers(handed(handed(oracle, SOUND.unpack), None), LOUD, SOFT, 1)
+
+
+def test_what_goes_to_workers_takes_the_names_along():
+    oracle = handed(gd.from_objective(gain), SOUND.unpack)
+    assert answers(pickle.loads(pickle.dumps(oracle)), LOUD, SOFT, 1) == 1
+    own = handed(sign, SOUND.unpack)
+    assert answers(pickle.loads(pickle.dumps(own)), LOUD, SOFT, 1) == 1
+    assert repr(own) == repr(sign)
+
+
+def test_functions_may_overwrite_the_parts():
+    def spoils(p):
+        cost = p["mix"][0]
+        p["mix"][:] = 0
+        return cost
+
+    before = LOUD.copy()
+    handed(gd.from_objective(spoils), SOUND.unpack)(LOUD, SOFT)
+    np.testing.assert_array_equal(LOUD, before)

@@ -30,7 +30,8 @@ def newton(**more):
         ({"repeats": 1.0}, "repeats must be a share"),
         ({"votes": 0}, "votes must be an integer >= 1"),
         ({"votes": 3}, "votes=3 is for methods that believe"),
-        ({"x0": [0, 0, 1]}, "x0 must be a NumPy array"),
+        ({"x0": "north"}, "x0 must be an array of real numbers"),
+        ({"x0": [0, 1]}, "x0 has shape"),
         ({"x0": np.array([0.0, 0.0, 2.0])}, "x0 is not on"),
         ({"x0": np.eye(3), "method": "rdngd", "budget": 9}, "x0 must be one point"),
         ({"storage": 3}, "storage must be a URL"),
@@ -168,3 +169,77 @@ def test_an_altered_study_is_not_copied():
     with pytest.raises(errors.ReplayError, match="not what was written"):
         gd.copy_study("s", storage, to_name="t")
     assert gd.study_names(storage) == ["s"]
+
+
+# -- named parameters ------------------------------------------------------------------------------
+
+SOUND = gd.space(gain=gd.Interval(-12, 12, unit="dB"), mix=gd.Simplex(2), freq=(1, 9))
+GOAL = {"gain": 3.0, "mix": [0.3, 0.7], "freq": 4.0}
+
+
+def off(p):
+    return float(SOUND.manifold.dist(p, GOAL))
+
+
+def told(study, count, rater=None):
+    for _ in range(count):
+        duel = study.ask(rater=rater)
+        study.tell(duel, "a" if off(duel.a) < off(duel.b) else "b")
+    return study
+
+
+def test_a_study_of_named_parameters_hands_out_dictionaries(tmp_path):
+    place = f"sqlite:///{tmp_path / 'sound.db'}"
+    study = told(gd.create_study(SOUND, storage=place, study_name="sound", rng=0), 12, "ann")
+    duel = study.ask()
+    assert list(duel.a) == ["gain", "mix", "freq"]
+    assert -12 <= duel.a["gain"] <= 12
+    np.testing.assert_array_equal(study.manifold.pack(duel.b), duel.points[1])
+    study.report_preference(GOAL, GOAL | {"gain": -5})
+    best = study.recommend()
+    assert off(best) < 0.5 < off({"gain": -12, "mix": [0.5, 0.5], "freq": 5})
+    assert study.recommend("ann").keys() == best.keys() == study.camps()[0].point.keys()
+    assert study.trace()[-1][1].keys() == best.keys()
+
+    for again in (
+        gd.load_study("sound", place),
+        gd.load_study("sound", place, SOUND),
+        gd.create_study(SOUND, storage=place, study_name="sound", load_if_exists=True),
+    ):
+        assert again.duels == study.duels
+        assert again.recommend()["gain"] == best["gain"]
+    study.export(tmp_path / "sound.jsonl")
+    assert gd.import_study(tmp_path / "sound.jsonl").recommend()["freq"] == best["freq"]
+
+
+def test_oracles_of_a_named_study_are_handed_dictionaries():
+    start = {"gain": 0, "mix": [0.5, 0.5], "freq": 5}
+    study = gd.create_study(SOUND, method="duel-newton", x0=start, rng=0)
+    study.optimize(gd.Counted(gd.from_objective(off)), 60, workers=2)
+    study.optimize(lambda a, b: 1 if off(a) > off(b) else -1, 60)
+    assert off(study.recommend()) < 1e-2
+    run = gd.minimize(gd.from_objective(off), SOUND, start, method="duel-newton", budget=40, rng=0)
+    same = gd.create_study(SOUND, method="duel-newton", x0=start, rng=0, budget=40)
+    same.optimize(gd.from_objective(off))
+    assert run.x["gain"] == same.recommend()["gain"]  # to the last bit
+
+
+def test_a_named_study_keeps_to_a_set_of_one_parameter():
+    study = gd.create_study(SOUND, domain={"freq": (2, 3)}, rng=0)
+    told(study, 8)
+    assert all(2 <= p["freq"] <= 3 for duel in study.duels for p in (duel.a, duel.b))
+    with pytest.raises(errors.ArgumentError, match="domain has 'fraq', expected some of 'gain'"):
+        gd.create_study(SOUND, domain={"fraq": (2, 3)})
+
+
+def test_a_domain_that_is_a_function_has_to_be_given_again(tmp_path):
+    place = f"sqlite:///{tmp_path / 'quiet.db'}"
+    quiet = {"storage": place, "study_name": "quiet", "rng": 0, "method": "duel-csa"}
+    start = {"gain": 0, "mix": [0.5, 0.5], "freq": 5}
+    study = gd.create_study(SOUND, domain=lambda p: p["gain"] < 1, x0=start, **quiet)
+    told(study, 30)
+    assert all(p["gain"] < 1 for duel in study.duels for p in (duel.a, duel.b))
+    with pytest.raises(errors.ArgumentError, match="pass method= when loading it"):
+        gd.load_study("quiet", place)
+    again = gd.load_study("quiet", place, method=study.method)
+    assert again.recommend()["gain"] == study.recommend()["gain"] < 1

@@ -7,14 +7,16 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+import geoduel as gd
 from geoduel.study.log import Entry
 from geoduel.study.records import as_duel
 
+PLANE = gd.Euclidean(2)
 ENTRY = Entry(id=3, a=[0.1, 0.2], b=[1.0, 0.0], role="question", left="b", asked=5.0, rater="ann")
 
 
 def test_a_duel_is_what_the_book_knows():
-    duel = as_duel(ENTRY, np.dtype(np.float32))
+    duel = as_duel(ENTRY, np.dtype(np.float32), PLANE)
     assert (duel.id, duel.role, duel.left, duel.rater, duel.asked) == (3, "question", "b", "ann", 5)
     assert duel.a.dtype == np.float32
     np.testing.assert_array_equal(duel.a, np.float32([0.1, 0.2]))
@@ -28,14 +30,22 @@ def test_states():
         ({"answer": "tie"}, "answered"),
         ({"withdrawn": True}, "withdrawn"),
     ):
-        assert as_duel(replace(ENTRY, **change), np.dtype(float)).state == state
+        assert as_duel(replace(ENTRY, **change), np.dtype(float), PLANE).state == state
 
 
 def test_duels_are_equal_by_what_was_asked_and_said():
     """Not by when; arrays take part to the last bit."""
-    duel = as_duel(ENTRY, np.dtype(float))
-    assert duel == as_duel(replace(ENTRY, asked=6.0), np.dtype(float))
-    assert hash(duel) == hash(as_duel(replace(ENTRY, answer="a"), np.dtype(float)))
+    duel = as_duel(ENTRY, np.dtype(float), PLANE)
+    assert duel == as_duel(replace(ENTRY, asked=6.0), np.dtype(float), PLANE)
+    assert hash(duel) == hash(as_duel(replace(ENTRY, answer="a"), np.dtype(float), PLANE))
     for change in ({"answer": "a"}, {"rater": "bob"}, {"a": [0.1, np.nextafter(0.2, 1)]}):
-        assert duel != as_duel(replace(ENTRY, **change), np.dtype(float))
+        assert duel != as_duel(replace(ENTRY, **change), np.dtype(float), PLANE)
     assert duel != 3
+
+
+def test_points_with_names_are_dictionaries_and_arrays():
+    sound = gd.space(gain=(-12, 12), bass=(-6, 6)).manifold
+    duel = as_duel(ENTRY, np.dtype(float), sound)
+    assert duel.a == {"gain": 0.1, "bass": 0.2}
+    np.testing.assert_array_equal(duel.points, [[0.1, 0.2], [1.0, 0.0]])
+    assert duel == as_duel(ENTRY, np.dtype(float), PLANE)

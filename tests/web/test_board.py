@@ -355,3 +355,18 @@ def test_items_of_a_catalogue_are_drawn_by_their_index():
     assert texts < {"0: 0", "1: 1", "2: 2"}
     assert len(texts) == 2
     assert Board(study, lambda point, size=3: str(size)).ask("Ann")["left"]["text"] == "3"
+
+
+def test_named_parameters_on_the_page_and_in_its_files():
+    """Without a picture, panes show names, numbers and units; render is given a dictionary."""
+    sound = gd.space(gain=gd.Interval(-12, 12, unit="dB"), mix=gd.Simplex(2))
+    study = gd.create_study(sound, rng=0)
+    board, duel = Board(study), study.ask()
+    shown = board.shown(duel, "left").data.decode()
+    assert re.fullmatch(r"gain: -?[\d.]+ dB\n(mix, weight [12]: [\d.]+ %\n?){2}", shown)
+    study.tell(duel, "a")
+    assert board.result(panes=True)["best"]["point"].keys() == {"gain", "mix"}
+    rows = list(csv.DictReader(io.StringIO(board.table())))
+    assert json.loads(rows[0]["a"])["gain"] == float(rows[0]["a: gain"])
+    seen = Board(study, lambda p: f"{p['gain']:.1f} dB")
+    assert seen.shown(study.ask(), "left").data.endswith(b" dB")

@@ -10,7 +10,7 @@ import pytest
 
 import geoduel as gd
 from geoduel.errors import ArgumentError
-from geoduel.web.numbers import in_units, numbers, unit, within, written
+from geoduel.web.numbers import as_json, in_units, numbers, unit, within, written
 
 MANIFOLDS = [
     gd.Simplex(4),
@@ -130,3 +130,23 @@ def test_every_length_has_a_unit():
 )  # fmt: skip
 def test_numbers_have_as_many_digits_as_help(value, sign, said):
     assert written(value, sign) == said
+
+
+def test_named_parameters_have_their_names_and_units():
+    sound = gd.space(gain=gd.Interval(-12, 12, unit="dB"), mix=gd.Simplex(2), turn=gd.Torus(1))
+    point = {"gain": 3.5, "mix": [0.25, 0.75], "turn": np.pi / 2}
+    assert str(numbers(sound.manifold, point)).splitlines() == [
+        "gain: 3.5 dB",
+        "mix, weight 1: 25 %",
+        "mix, weight 2: 75 %",
+        "turn: 90°",
+    ]
+    assert numbers(sound.manifold, sound.manifold.pack(point)) == numbers(sound.manifold, point)
+    found = numbers(sound.manifold, point, ("g", "a", "b", "t"))
+    assert found.names == ("g", "a", "b", "t")
+
+
+def test_points_as_json_keep_their_names():
+    point = {"gain": 3.5, "at": {"mix": np.array([0.25, 0.75])}}
+    assert as_json(point) == {"gain": 3.5, "at": {"mix": [0.25, 0.75]}}
+    assert as_json(np.eye(2)) == [[1.0, 0.0], [0.0, 1.0]]

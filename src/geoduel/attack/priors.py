@@ -17,6 +17,7 @@ from .._numerics.arrays import Array, normal
 from .._support.check import one_of, positive_int
 from ..errors import ArgumentError
 from ..manifolds import Sphere
+from ..manifolds._border import Seed
 from ._torch import nn, torch
 
 __all__ = ["PRIORS", "Directions", "ShapedSphere", "prior"]
@@ -87,7 +88,7 @@ class ShapedSphere(Sphere):
         return self.to_manifold(u)
 
     def random_point(
-        self, rng: np.random.Generator, batch: tuple[int, ...] = (), like: Array = None
+        self, rng: Seed = None, batch: tuple[int, ...] = (), like: Array = None
     ) -> Array:
         """Points drawn from the prior."""
         return self.to_manifold(self.directions.draw(rng, batch, like))

@@ -32,6 +32,15 @@ class Domain(ABC):
     def project(self, y: Array) -> Array:
         """Nearest point of the set; ``y`` itself if it is in the set."""
 
+    @property
+    def has_nearest(self) -> bool:
+        """Whether `project` is meant to lead to the nearest point; by default it is.
+
+        On sets that are known by a test alone it leads to another one. There the default method is
+        DuelCSA, which learns where its steps end and not where they should have ended.
+        """
+        return True
+
     @abstractmethod
     def linear_minimizer(self, x: Array, h: Array) -> Array:
         """Point z of the set with the least <h, Log_x z>, for a tangent vector ``h`` at ``x``.

@@ -83,6 +83,10 @@ class Intersection(Domain):
         """Least diameter of a member, an upper bound."""
         return min(domain.diameter for domain in self.domains)
 
+    @property
+    def has_nearest(self) -> bool:
+        return all(domain.has_nearest for domain in self.domains)
+
     def contains(self, x: Array, tol: float | None = None) -> Array:
         inside = self.domains[0].contains(x, tol)
         for domain in self.domains[1:]:
@@ -98,6 +102,8 @@ class Intersection(Domain):
 
     def project(self, y: Array) -> Array:
         self._check(y, "y")
+        if 0 in y.shape:
+            return y
         z = self._dykstra(y) if isinstance(self.manifold, Euclidean) else self._alternate(y)
         tol = max(math.sqrt(eps(y)), 10 * self.tol)
         for domain in self.domains:

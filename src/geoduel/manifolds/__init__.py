@@ -4,9 +4,12 @@ from .adapters.geomstats import from_geomstats
 from .adapters.geoopt import from_geoopt
 from .adapters.pymanopt import from_pymanopt, to_pymanopt
 from .base import Manifold
+from .by_name import SE, ComplexSphere, Oblique
+from .correlation import Correlation
 from .euclidean import Euclidean
 from .grassmann import Grassmann
 from .hyperbolic import Hyperbolic
+from .line import Line
 from .product import Power, Product
 from .rotations import Rotations
 from .simplex import Simplex
@@ -14,13 +17,19 @@ from .spd.spd import SPD
 from .sphere import Sphere
 from .stiefel import Stiefel
 from .torus import Torus
+from .unitary import Unitary
 
 __all__ = [
+    "SE",
     "SPD",
+    "ComplexSphere",
+    "Correlation",
     "Euclidean",
     "Grassmann",
     "Hyperbolic",
+    "Line",
     "Manifold",
+    "Oblique",
     "Power",
     "Product",
     "Rotations",
@@ -28,6 +37,7 @@ __all__ = [
     "Sphere",
     "Stiefel",
     "Torus",
+    "Unitary",
     "from_geomstats",
     "from_geoopt",
     "from_pymanopt",

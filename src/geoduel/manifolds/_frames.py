@@ -29,6 +29,7 @@ from .._numerics.arrays import (
 from .._numerics.exponential import expm1
 from .._numerics.linalg import eigh, fast_matmul, identity, svd
 from ..errors import ArgumentError, NotOnManifoldError
+from ._border import Seed
 from .base import Manifold
 
 __all__ = [
@@ -75,7 +76,7 @@ class FrameManifold(Manifold):
         return np.eye(self.n, self.p)
 
     def random_point(
-        self, rng: np.random.Generator, batch: tuple[int, ...] = (), like: Array = None
+        self, rng: Seed = None, batch: tuple[int, ...] = (), like: Array = None
     ) -> Array:
         """Uniform (Haar) frames; for p = n in both components of O(n)."""
         return polar(normal(rng, (*batch, self.n, self.p), like), self)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -30,6 +31,7 @@ from ..errors import (
     NotOnManifoldError,
     NotTangentError,
 )
+from ._border import Seed, as_array, at_the_border, own_border
 from ._derived import (
     dist_by_variation,
     ladder_transport,
@@ -47,7 +49,8 @@ class Manifold(ABC):
     Leading axes are independent problems: every method takes arrays of shape
     ``(..., *point_shape)``, broadcasts the leading axes, and returns numbers of shape ``(...)``. It
     keeps dtype and device, and never writes to its inputs. NumPy and torch arrays run through one
-    text. Lengths are geodesic lengths (radians on spheres and rotation groups).
+    text. Lengths are geodesic lengths (radians on spheres and rotation groups). Lists, whole
+    numbers and seeds are taken where arrays and generators are expected; see `pack`.
 
     For a manifold of your own, define `dim`, `point_shape`, `inner`, `exp`, `log`, `to_tangent` and
     `to_manifold`; CONTRIBUTING has an example, and `geoduel.testing.ManifoldContract` tests it. The
@@ -73,7 +76,15 @@ class Manifold(ABC):
         Whether the diameter is finite, so that `random_point` draws from all of the manifold.
     closed_form : bool
         Whether `dist` of many pairs is cheap.
+    names : tuple of str or None
+        Names of the parts of a point, where it has any; see `unpack`.
     """
+
+    names: tuple[str, ...] | None = None
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        at_the_border(cls)
 
     @property
     @abstractmethod
@@ -137,6 +148,7 @@ class Manifold(ABC):
     def inner(self, x: Array, u: Array, v: Array) -> Array:
         """Inner product <u, v>_x of tangent vectors, shape ``(...)``."""
 
+    @own_border
     def norm(self, x: Array, u: Array) -> Array:
         """Length of a tangent vector, shape ``(...)``: the square root of `inner`."""
         square = self.inner(x, u, u)
@@ -163,6 +175,7 @@ class Manifold(ABC):
 
     # -- geodesics -------------------------------------------------------------------------------
 
+    @own_border
     def exp(self, x: Array, v: Array) -> Array:
         """Point reached at time 1 by the geodesic from ``x`` with velocity ``v``.
 
@@ -185,11 +198,13 @@ class Manifold(ABC):
             )
         return lambda t: self.exp(x, expand(t, len(self.point_shape)) * v)
 
+    @own_border
     def exp_pair(self, x: Array, v: Array) -> tuple[Array, Array]:
         """``exp(x, v)`` and ``exp(x, -v)``, the two points of a duel."""
         point = self.geodesic(x, v)
         return point(1.0), point(-1.0)
 
+    @own_border
     def extent(self, x: Array, v: Array) -> Array:
         """Time t up to which the geodesics of v and -v exist and are shortest, shape ``(...)``.
 
@@ -256,6 +271,7 @@ class Manifold(ABC):
         nan = xp.asarray(math.nan, dtype=value.dtype, device=value.device)
         return xp.where(expand(bad, len(self.point_shape)), nan, value)
 
+    @own_border
     def transport(self, x: Array, y: Array, v: Array) -> Array:
         """Parallel transport of ``v`` from ``x`` to ``y`` along the minimising geodesic."""
         return self.transport_along(x, self.log(x, y), v)
@@ -306,9 +322,7 @@ class Manifold(ABC):
         """Basis and dual of `to_coords`, rows of flat tangent vectors: ``(..., dim, size)``."""
         return orthonormal_basis(self, x)
 
-    def unit_tangent(
-        self, rng: np.random.Generator, x: Array, batch: tuple[int, ...] = ()
-    ) -> Array:
+    def unit_tangent(self, rng: Seed, x: Array, batch: tuple[int, ...] = ()) -> Array:
         """Unit tangent vectors at ``x``, uniform in the metric.
 
         Gaussian coordinates in an orthonormal basis, normalised. Normalising an ambient Gaussian
@@ -316,8 +330,8 @@ class Manifold(ABC):
 
         Parameters
         ----------
-        rng : numpy.random.Generator
-            Source of randomness.
+        rng : numpy.random.Generator or int
+            Source of randomness, or a seed.
         x : array of shape (..., *point_shape)
             Base points.
         batch : tuple of int
@@ -333,15 +347,15 @@ class Manifold(ABC):
             return self.from_coords(x, signs(c))
         return self.from_coords(x, c / expand(safe_sqrt(dot(c, c)), 1))
 
-    def random_geodesic(self, rng: np.random.Generator, x: Array) -> Callable[..., Array]:
+    def random_geodesic(self, rng: Seed, x: Array) -> Callable[..., Array]:
         """Geodesic from ``x`` of unit speed, in a direction that is uniform in the metric.
 
         The same as ``geodesic(x, unit_tangent(rng, x))`` up to rounding; a manifold may save work.
 
         Parameters
         ----------
-        rng : numpy.random.Generator
-            Source of randomness.
+        rng : numpy.random.Generator or int
+            Source of randomness, or a seed.
         x : array of shape (..., *point_shape)
             Base points.
 
@@ -383,9 +397,11 @@ class Manifold(ABC):
         """
 
     def random_point(
-        self, rng: np.random.Generator, batch: tuple[int, ...] = (), like: Array = None
+        self, rng: Seed = None, batch: tuple[int, ...] = (), like: Array = None
     ) -> Array:
         """Random points of shape ``(*batch, *point_shape)``, of the kind of ``like`` if given.
+
+        ``rng`` is a generator or a seed; None seeds from the operating system.
 
         By default `to_manifold` of arrays of independent standard Gaussian entries. Override it
         where `to_manifold` takes only arrays close to the manifold.
@@ -398,6 +414,40 @@ class Manifold(ABC):
         By default a random point, always the same.
         """
         return self.random_point(np.random.default_rng(0))
+
+    # -- what people write and read ----------------------------------------------------------------
+
+    def pack(self, a: Any, name: str = "x") -> Array:
+        """The array of floating-point numbers that is meant: of lists, or of whole numbers.
+
+        All methods that take points or tangent vectors take what this takes. It does not check that
+        they are some: see `check_point`, which takes arrays alone.
+
+        Parameters
+        ----------
+        a : array_like
+            Numbers; of a `Product` also a tuple of parts, or a dictionary if these have names.
+        name : str
+            What to call it in an error.
+
+        Raises
+        ------
+        ArgumentError
+            If it holds anything but real numbers, or is no array and of another shape.
+        """
+        array, k = as_array(a, name), len(self.point_shape)
+        if not hasattr(a, "dtype") and array.shape[max(array.ndim - k, 0) :] != self.point_shape:
+            raise ArgumentError(
+                f"{name} has shape {array.shape}, expected {self._shape_words()} for {self}"
+            )
+        return array
+
+    def unpack(self, x: Array) -> Any:
+        """What people are handed for a point: the array itself.
+
+        A `Product` whose parts have names makes a dictionary of it.
+        """
+        return x
 
     # -- checks at the border --------------------------------------------------------------------
 
@@ -488,3 +538,6 @@ def _largest(defect: Array) -> float:
     if not getattr(defect, "ndim", 0):
         return float(defect)
     return float(namespace(defect).max(defect)) if math.prod(defect.shape) else 0.0
+
+
+at_the_border(Manifold)

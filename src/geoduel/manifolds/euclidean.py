@@ -10,6 +10,7 @@ import numpy as np
 
 from .._numerics.arrays import Array, dot, expand, namespace, normal
 from .._support.check import positive_shape
+from ._border import Seed
 from .base import Manifold
 
 __all__ = ["Euclidean"]
@@ -99,7 +100,7 @@ class Euclidean(Manifold):
         return np.zeros(self.shape)
 
     def random_point(
-        self, rng: np.random.Generator, batch: tuple[int, ...] = (), like: Array = None
+        self, rng: Seed = None, batch: tuple[int, ...] = (), like: Array = None
     ) -> Array:
         """Gaussian points with independent standard coordinates."""
         return normal(rng, (*batch, *self.shape), like)

@@ -21,6 +21,7 @@ from .._numerics.arrays import (
 from .._numerics.linalg import fast_matmul, svd, svdvals
 from .._support.check import positive_int
 from ..errors import ArgumentError
+from ._border import Seed
 from ._frames import (
     FrameManifold,
     expm,
@@ -165,9 +166,7 @@ class Grassmann(FrameManifold):
         top = xp.broadcast_to(top, (*rows.shape[:-2], self.p, self.p))
         return reflector(x)(xp.concat([top, rows], axis=-2))
 
-    def unit_tangent(
-        self, rng: np.random.Generator, x: Array, batch: tuple[int, ...] = ()
-    ) -> Array:
+    def unit_tangent(self, rng: Seed, x: Array, batch: tuple[int, ...] = ()) -> Array:
         if self.p == 1:
             return directions(rng, x[..., 0], batch)[..., None]
         # The metric is the ambient one, so a projected Gaussian is uniform and needs no basis.

@@ -27,6 +27,7 @@ from .._numerics.arrays import (
 from .._support.check import positive_int
 from ..errors import ArgumentError, NotOnManifoldError, OutOfRangeError
 from . import _far_out as far_out
+from ._border import Seed
 from .base import Manifold
 
 __all__ = ["Hyperbolic"]
@@ -207,7 +208,7 @@ class Hyperbolic(Manifold):
         return _lift(np.zeros(self.n))
 
     def random_point(
-        self, rng: np.random.Generator, batch: tuple[int, ...] = (), like: Array = None
+        self, rng: Seed = None, batch: tuple[int, ...] = (), like: Array = None
     ) -> Array:
         """Points whose spatial parts have independent standard Gaussian entries."""
         return _lift(normal(rng, (*batch, self.n), like))

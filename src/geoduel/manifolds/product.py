@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property, reduce
 from itertools import accumulate, pairwise
@@ -11,9 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from .._numerics.arrays import Array, expand, namespace, safe_sqrt
+from .._numerics.arrays import Array, copied, expand, namespace, safe_sqrt
 from .._support.check import positive, positive_int
 from ..errors import ArgumentError
+from ._border import Seed, as_array
 from .base import Manifold
 
 __all__ = ["Power", "Product"]
@@ -41,6 +42,9 @@ class Product(Manifold):
         The factors, at least one.
     weights : sequence of float, optional
         One positive number a factor.
+    names : sequence of str, optional
+        One name a factor. Points are then handed to people, and to the functions they write, as
+        dictionaries: see `unpack`.
 
     Examples
     --------
@@ -67,8 +71,14 @@ class Product(Manifold):
 
     factors: tuple[Manifold, ...]
     weights: tuple[float, ...]
+    names: tuple[str, ...] | None
 
-    def __init__(self, *factors: Manifold, weights: Iterable[float] | None = None) -> None:
+    def __init__(
+        self,
+        *factors: Manifold,
+        weights: Iterable[float] | None = None,
+        names: Iterable[str] | None = None,
+    ) -> None:
         if not factors:
             raise ArgumentError(
                 "Product needs factors, e.g. Product(Sphere(3), Euclidean(3)); got none"
@@ -84,6 +94,7 @@ class Product(Manifold):
         checked = tuple(positive(w, f"Product weights[{i}]") for i, w in enumerate(numbers))
         object.__setattr__(self, "factors", factors)
         object.__setattr__(self, "weights", checked)
+        object.__setattr__(self, "names", None if names is None else _names(names, factors))
 
     @cached_property
     def _places(self) -> tuple[tuple[slice, tuple[int, ...]], ...]:
@@ -160,6 +171,7 @@ class Product(Manifold):
             )
         flat = []
         for i, (part, (place, shape)) in enumerate(zip(parts, self._places, strict=True)):
+            part = part if hasattr(part, "shape") else as_array(part, f"parts[{i}]")
             lead = tuple(part.shape[: max(part.ndim - len(shape), 0)])
             if tuple(part.shape) != (*lead, *shape):
                 raise ArgumentError(
@@ -169,6 +181,69 @@ class Product(Manifold):
             size = place.stop - place.start
             flat.append(part if len(shape) == 1 else namespace(part).reshape(part, (*lead, size)))
         return _concat(flat)
+
+    def pack(self, a: Any, name: str = "x") -> Array:
+        """The flat array that is meant: also of a tuple of parts, or of a dictionary of named ones.
+
+        Each part is what its factor takes; where it is one number, a number will do.
+
+        Raises
+        ------
+        ArgumentError
+            If a part is missing, has no place here, or holds anything but real numbers.
+
+        Examples
+        --------
+        >>> from geoduel.manifolds import Euclidean, Sphere
+        >>> view = Product(Sphere(2), Euclidean(1), names=["heading", "zoom"])
+        >>> view.pack({"heading": [0, 1], "zoom": 2.5}), view.pack(([0, 1], 2.5))
+        (array([0. , 1. , 2.5]), array([0. , 1. , 2.5]))
+        """
+        if isinstance(a, Mapping):
+            a = self._in_order(a, name)
+        elif not isinstance(a, tuple) or (len(a) != len(self.factors) and _numbers(a)):
+            return super().pack(a, name)
+        if len(a) != len(self.factors):
+            raise ArgumentError(
+                f"{name} must have one part for each factor of {self}, {len(self.factors)}; got "
+                f"{len(a)}"
+            )
+        labels = self.names or range(len(a))
+        parts = zip(a, labels, self.factors, strict=True)
+        return self.join(*(_part(m, part, f"{name}[{label!r}]") for part, label, m in parts))
+
+    def unpack(self, x: Array) -> Any:
+        """The array itself, or a dictionary of its parts where these have names.
+
+        A part that is one number is a float; the others are arrays, copied. Leading axes stay.
+
+        Examples
+        --------
+        >>> from geoduel.manifolds import Euclidean, Sphere
+        >>> view = Product(Sphere(2), Euclidean(1), names=["heading", "zoom"])
+        >>> view.unpack(np.array([0.0, 1.0, 2.5]))
+        {'heading': array([0., 1.]), 'zoom': 2.5}
+        """
+        if self.names is None:
+            return x
+        parts = zip(self.factors, self.split(x), strict=True)
+        return dict(zip(self.names, (_handed(m, part) for m, part in parts), strict=True))
+
+    def _in_order(self, a: Mapping[str, Any], name: str) -> tuple[Any, ...]:
+        if self.names is None:
+            raise ArgumentError(
+                f"{name} is a dictionary, but the factors of {self} have no names; give them, "
+                "Product(..., names=[...]), or a tuple of parts"
+            )
+        lacks = [key for key in self.names if key not in a]
+        strange = [key for key in a if key not in self.names]
+        if lacks or strange:
+            words = [f"lacks {', '.join(map(repr, lacks))}"] if lacks else []
+            words += [f"has {', '.join(map(repr, strange))}, which are unknown"] if strange else []
+            raise ArgumentError(
+                f"{name} {' and '.join(words)}; expected {', '.join(map(repr, self.names))}"
+            )
+        return tuple(a[key] for key in self.names)
 
     def _each(self, method: str, *arrays: Array) -> list[Any]:
         """What one method of every factor returns for its parts of the arrays."""
@@ -240,7 +315,7 @@ class Product(Manifold):
         return self.join(*(m.origin() for m in self.factors))
 
     def random_point(
-        self, rng: np.random.Generator, batch: tuple[int, ...] = (), like: Array = None
+        self, rng: Seed = None, batch: tuple[int, ...] = (), like: Array = None
     ) -> Array:
         """Independent random points of the factors."""
         return self.join(*(m.random_point(rng, batch, like) for m in self.factors))
@@ -266,7 +341,8 @@ class Product(Manifold):
 
     def __repr__(self) -> str:
         weights = f", weights={self.weights}" if set(self.weights) != {1.0} else ""
-        return f"Product({', '.join(map(repr, self.factors))}{weights})"
+        names = f", names={self.names}" if self.names else ""
+        return f"Product({', '.join(map(repr, self.factors))}{weights}{names})"
 
 
 @dataclass(frozen=True)
@@ -392,7 +468,7 @@ class Power(Manifold):
         return np.stack([self.manifold.origin()] * self.k)
 
     def random_point(
-        self, rng: np.random.Generator, batch: tuple[int, ...] = (), like: Array = None
+        self, rng: Seed = None, batch: tuple[int, ...] = (), like: Array = None
     ) -> Array:
         """Independent random points of the manifold."""
         return self.manifold.random_point(rng, (*batch, self.k), like)
@@ -422,6 +498,39 @@ class Power(Manifold):
 
     def __repr__(self) -> str:
         return f"Power({self.manifold!r}, {self.k})"
+
+
+def _names(names: Iterable[str], factors: tuple[Manifold, ...]) -> tuple[str, ...]:
+    """Names of factors, checked."""
+    found = tuple(names)
+    if isinstance(names, str) or not all(isinstance(n, str) and n.strip() for n in found):
+        raise ArgumentError(f"Product names must be texts, one a factor, got {names!r:.80}")
+    if len(found) != len(factors) or len(set(found)) != len(found):
+        raise ArgumentError(
+            f"Product names must be {len(factors)} different ones, one a factor; got {found}"
+        )
+    return found
+
+
+def _numbers(a: tuple[Any, ...]) -> bool:
+    """Whether a tuple holds the entries of a flat point, and no parts."""
+    return all(isinstance(item, float | int) for item in a)
+
+
+def _part(factor: Manifold, a: Any, name: str) -> Array:
+    """A part of a point in the shape of its factor: numbers are points of one entry."""
+    if factor.point_shape != (1,):
+        return factor.pack(a, name)
+    part = as_array(a, name)
+    return part[..., None] if part.ndim == 0 or part.shape[-1] != 1 else part
+
+
+def _handed(factor: Manifold, part: Array) -> Any:
+    """A part as people are handed it: a number where it is one, else an array of its own."""
+    if factor.point_shape != (1,):
+        return factor.unpack(copied(part))
+    number = part[..., 0]
+    return float(number) if isinstance(number, np.ndarray) and not number.ndim else copied(number)
 
 
 def _slices(sizes: Iterable[int]) -> tuple[slice, ...]:

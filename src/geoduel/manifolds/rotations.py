@@ -30,6 +30,7 @@ from .._numerics.gradients import detached
 from .._numerics.linalg import eigh, fast_matmul, identity, svd, svdvals
 from .._support.check import positive_int
 from ..errors import ArgumentError, NotOnManifoldError
+from ._border import Seed
 from ._frames import flat, frobenius, largest, renew, shortened, too_long, turned
 from .base import Manifold
 
@@ -183,7 +184,7 @@ class Rotations(Manifold):
         return np.eye(self.n)
 
     def random_point(
-        self, rng: np.random.Generator, batch: tuple[int, ...] = (), like: Array = None
+        self, rng: Seed = None, batch: tuple[int, ...] = (), like: Array = None
     ) -> Array:
         """Uniform (Haar) rotations."""
         a = normal(rng, (*batch, self.n, self.n), like)

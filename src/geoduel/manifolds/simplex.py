@@ -23,6 +23,7 @@ from .._numerics.arrays import (
 )
 from .._support.check import positive_int
 from ..errors import NotOnManifoldError
+from ._border import Seed
 from .base import Manifold
 from .sphere import Sphere
 
@@ -201,7 +202,7 @@ class Simplex(Manifold):
         return np.full(self.n, 1 / self.n)
 
     def random_point(
-        self, rng: np.random.Generator, batch: tuple[int, ...] = (), like: Array = None
+        self, rng: Seed = None, batch: tuple[int, ...] = (), like: Array = None
     ) -> Array:
         """Points uniform in volume of the flat simplex: Dirichlet(1, ..., 1)."""
         g = normal(rng, (*batch, self.n, 2), like)

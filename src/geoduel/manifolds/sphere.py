@@ -25,8 +25,9 @@ from .._numerics.arrays import (
     vectors,
     where,
 )
-from .._support.check import positive_shape
+from .._support.check import as_generator, positive_shape
 from ..errors import ArgumentError, NotOnManifoldError
+from ._border import Seed, own_border
 from .base import Manifold
 
 __all__ = ["Sphere", "directions"]
@@ -105,8 +106,11 @@ class Sphere(Manifold):
 
     # -- geodesics -------------------------------------------------------------------------------
 
+    @own_border
     def geodesic(self, x: Array, v: Array) -> Callable[[float | Array], Array]:
-        return fast_geodesic(self, x, v) if vectors(x, v) else self._geodesic(x, v)
+        if vectors(x, v):
+            return fast_geodesic(self, x, v)
+        return self._geodesic(self.pack(x, "x"), self.pack(v, "v"))
 
     def _geodesic(self, x: Array, v: Array) -> Callable[[float | Array], Array]:
         v2 = self._dot(v, v)
@@ -142,7 +146,11 @@ class Sphere(Manifold):
         length = self._length(v)
         return self._divide(v, xp.where(size == 0, xp.ones_like(size), length)), size * length
 
-    def random_geodesic(self, rng: np.random.Generator, x: Array) -> Callable[..., Array]:
+    @own_border
+    def random_geodesic(self, rng: Seed, x: Array) -> Callable[..., Array]:
+        if vectors(x, x) and type(rng) is np.random.Generator and type(self) is Sphere:
+            return fast_walk(self, rng, x)
+        rng, x = as_generator(rng), self.pack(x)
         if type(self).unit_tangent is not Sphere.unit_tangent:  # a subclass has its own directions
             return super().random_geodesic(rng, x)
         if vectors(x, x):
@@ -204,9 +212,7 @@ class Sphere(Manifold):
         v = xp.concat([front, xp.broadcast_to(-sign * along, (*front.shape[:-1], 1))], axis=-1)
         return xp.reshape(v, (*v.shape[:-1], *self.shape))
 
-    def unit_tangent(
-        self, rng: np.random.Generator, x: Array, batch: tuple[int, ...] = ()
-    ) -> Array:
+    def unit_tangent(self, rng: Seed, x: Array, batch: tuple[int, ...] = ()) -> Array:
         u = directions(rng, self._flat(x), batch)
         return u if len(self.shape) == 1 else namespace(x).reshape(u, (*batch, *x.shape))
 
@@ -235,7 +241,7 @@ class Sphere(Manifold):
         return np.eye(1, math.prod(self.shape)).reshape(self.shape)
 
     def random_point(
-        self, rng: np.random.Generator, batch: tuple[int, ...] = (), like: Array = None
+        self, rng: Seed = None, batch: tuple[int, ...] = (), like: Array = None
     ) -> Array:
         """Uniform points."""
         # One number is skipped: from the same seed, `unit_tangent` would otherwise project the very

@@ -7,8 +7,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
-import numpy as np
-
 from .._numerics.arrays import (
     Array,
     at_zero,
@@ -21,6 +19,7 @@ from .._numerics.arrays import (
 )
 from .._support.check import one_of, positive_int
 from ..errors import ArgumentError, CutLocusError
+from ._border import Seed
 from ._endpoint import average, combine, coordinates, linearize, shortest, skew, solve, tolerance
 from ._frames import (
     FrameManifold,
@@ -251,9 +250,7 @@ class Stiefel(FrameManifold):
         rows = xp.reshape(c[..., split:], (*c.shape[:-1], n - p, p))
         return x @ a + reflector(x)(xp.concat([xp.zeros_like(a), rows], axis=-2))
 
-    def unit_tangent(
-        self, rng: np.random.Generator, x: Array, batch: tuple[int, ...] = ()
-    ) -> Array:
+    def unit_tangent(self, rng: Seed, x: Array, batch: tuple[int, ...] = ()) -> Array:
         if self.p == 1:
             return directions(rng, x[..., 0], batch)[..., None]
         # A Gaussian, projected; its part X odd weighed for the metric.

@@ -11,6 +11,7 @@ import numpy as np
 from .._numerics.arrays import Array, dot, eps, expand, fails, namespace, normal, safe_sqrt
 from .._support.check import positive_int
 from ..errors import NotOnManifoldError
+from ._border import Seed
 from .base import Manifold
 
 __all__ = ["Torus"]
@@ -116,7 +117,7 @@ class Torus(Manifold):
         return np.zeros(self.n)
 
     def random_point(
-        self, rng: np.random.Generator, batch: tuple[int, ...] = (), like: Array = None
+        self, rng: Seed = None, batch: tuple[int, ...] = (), like: Array = None
     ) -> Array:
         """Uniform points."""
         g = normal(rng, (*batch, self.n, 2), like)

@@ -62,7 +62,8 @@ class Auto(DescentMethod):
     """The default: `DuelNewton`, and `DuelCSA` where its matrices would be too large.
 
         first step by doubling duels
-        d <= 2000 (in a domain 300): blocks of DuelNewton; else steps of DuelCSA
+        d <= 2000 (in a domain 300): blocks of DuelNewton; else, and in a domain that is known by a
+        test alone, steps of DuelCSA
         where that has ended: once more from a random point, ``restarts`` times; duels between the
         ends decide
 
@@ -130,4 +131,5 @@ class Auto(DescentMethod):
     def _method(self, manifold: Manifold) -> Any:
         most = NEWTON if self.domain is None else BOUNDED
         settings = {f.name: getattr(self, f.name) for f in fields(DescentMethod)}
-        return (DuelCSA if manifold.dim > most else DuelNewton)(**settings)
+        near = self.domain is None or self.domain.has_nearest
+        return (DuelNewton if near and manifold.dim <= most else DuelCSA)(**settings)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import fields
 from typing import Any, Literal, TypedDict
 
@@ -12,11 +12,8 @@ from .._numerics.arrays import Array, namespace
 from .._numerics.gradients import detached
 from .._support.check import one_of
 from ..domains.base import Domain
-from ..domains.flat import Box
 from ..errors import ArgumentError, CutLocusError
 from ..manifolds.base import Manifold
-from ..manifolds.euclidean import Euclidean
-from ..manifolds.product import Product
 from ..schedules import Schedule
 from .auto import Auto
 from .base import Method, check_method
@@ -41,7 +38,7 @@ from .rivals import (
     RankSGD,
 )
 
-__all__ = ["METHODS", "MethodName", "Settings", "as_domain", "named", "start_point"]
+__all__ = ["METHODS", "MethodName", "Settings", "named", "start_point"]
 
 METHODS: dict[str, type[Method]] = {
     "auto": Auto,
@@ -128,42 +125,6 @@ class Settings(TypedDict, total=False):
     x_tol: float | None
 
 
-def as_domain(
-    domain: Domain | Sequence[tuple[float, float]] | None, manifold: Manifold
-) -> Domain | None:
-    """The domain; a `Box` from pairs of bounds in Euclidean space, as SciPy writes them.
-
-    Raises
-    ------
-    ArgumentError
-        If it is neither, or there is no box in the manifold.
-
-    Examples
-    --------
-    >>> box = as_domain([(0, 1), (-1, None)], Euclidean(2))
-    >>> box.lower, box.upper
-    (array([ 0., -1.]), array([ 1., inf]))
-    """
-    if isinstance(domain, Domain | None):
-        return domain
-    try:
-        low, high = np.array(
-            [(-np.inf if a is None else a, np.inf if b is None else b) for a, b in domain],
-            dtype=float,
-        ).T
-    except (TypeError, ValueError):
-        raise ArgumentError(
-            "domain must be a Domain such as Ball(...), or pairs of bounds (lower, upper) in "
-            f"Euclidean space; got {domain!r:.80}"
-        ) from None
-    if not isinstance(manifold, Euclidean) or manifold.point_shape != low.shape:
-        raise ArgumentError(
-            f"domain is {len(low)} pairs of bounds, which are a box in Euclidean({len(low)}); "
-            f"the manifold is {manifold}"
-        )
-    return Box(low, high)
-
-
 def named(
     method: str | Method, domain: Domain | None = None, options: dict[str, Any] | None = None
 ) -> Method:
@@ -213,7 +174,7 @@ def named(
 
 
 def start_point(
-    method: Method, manifold: Manifold, x0: Array | None, rng: np.random.Generator
+    method: Method, manifold: Manifold, x0: Any, rng: np.random.Generator
 ) -> tuple[Method, Array]:
     """Return the method and the start of a run, a point of the manifold and the method's domain.
 
@@ -223,10 +184,9 @@ def start_point(
         The method; without a start it may assume something else.
     manifold : Manifold
         Where the points live.
-    x0 : array of shape (..., *point_shape), optional
-        The caller's start, corrected for rounding; numbers in lists are taken as float64, and for a
-        `Product` a tuple has one point a factor. Where there is none, `Method.without_start`
-        gives one, which is projected on the domain.
+    x0 : array_like of shape (..., *point_shape), optional
+        The caller's start, corrected for rounding; what `Manifold.pack` takes. Where there is none,
+        `Method.without_start` gives one, which is projected on the domain.
     rng : numpy.random.Generator
         Source of a random start.
 
@@ -260,22 +220,9 @@ def start_point(
             return method, domain.project(x0)
         except CutLocusError:  # the start is as far from several points of the domain
             return method, domain.project(manifold.random_point(rng))
-    x0 = detached(_array(x0, manifold))
+    x0 = detached(manifold.pack(x0, "x0"))
     manifold.check_point(x0, "x0")
     x0 = manifold.to_manifold(x0)
     if domain is not None and not bool(namespace(x0).all(domain.contains(x0))):
         raise ArgumentError(f"x0 is not in the domain {domain}; domain.project(x0) is")
     return method, x0
-
-
-def _array(x0: Any, manifold: Manifold) -> Array:
-    """A start as an array: of numbers in lists, of whole numbers, of the points of factors."""
-    if isinstance(x0, tuple) and isinstance(manifold, Product) and len(x0) == len(manifold.factors):
-        return manifold.join(*(_array(p, m) for p, m in zip(x0, manifold.factors, strict=True)))
-    if hasattr(x0, "dtype"):
-        whole = isinstance(x0, np.ndarray | np.generic) and x0.dtype.kind in "iu"
-        return np.asarray(x0, dtype=np.float64) if whole else x0
-    try:
-        return np.asarray(x0, dtype=np.float64)
-    except (TypeError, ValueError):
-        return x0  # `check_point` says what is wrong

@@ -36,6 +36,7 @@ __all__ = [
     "answers_of",
     "check_oracle",
     "checked_answer",
+    "handed",
     "index_of",
     "is_bool",
 ]
@@ -162,15 +163,58 @@ def _checked_answers(
     return _checked_batch(answer, lead, x) if lead else checked_answer(answer)
 
 
+def handed(oracle: Oracle, unpack: Callable[[Array], Any] | None) -> Oracle:
+    """The oracle, whose function is handed what ``unpack`` makes of a point; None for the array.
+
+    Points are arrays all the way to the function, or judge, that a caller wrote. Where their parts
+    have names, this function is given dictionaries; what it is wrapped in notices nothing. An
+    oracle of the package is told, for the run that begins; a caller's is wrapped.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from geoduel.manifolds import Euclidean, Product
+    >>> sound = Product(Euclidean(1), Euclidean(1), names=["gain", "bass"])
+    >>> quieter = handed(lambda a, b: 1 if a["gain"] > b["gain"] else -1, sound.unpack)
+    >>> answers(quieter, np.array([3.0, 0.0]), np.array([2.0, 5.0]), 1)
+    1
+    """
+    if isinstance(oracle, OracleBase):
+        oracle.hand(unpack)
+        return oracle
+    oracle = oracle.oracle if isinstance(oracle, _Handed) else oracle
+    return oracle if unpack is None else _Handed(oracle, unpack)
+
+
+class _Handed:
+    """A caller's oracle that is given unpacked points."""
+
+    def __init__(self, oracle: Oracle, unpack: Callable[[Array], Any]) -> None:
+        self.oracle, self.unpack = oracle, unpack
+        self.vectorized = getattr(oracle, "vectorized", False)
+
+    def __call__(self, x: Array, y: Array) -> Any:
+        return self.oracle(self.unpack(x), self.unpack(y))
+
+    def __repr__(self) -> str:
+        return repr(self.oracle)
+
+
 class OracleBase:
     """Base of the oracles of this package, whose answers need no check."""
 
     vectorized: bool = False
     point_ndim: int | None = None
     """Number of axes of a point, once that is known."""
+    unpack: Callable[[Array], Any] | None = None
+    """How the caller's function is handed a point, where not as an array: see `handed`."""
 
     def __call__(self, x: Array, y: Array) -> Any:
         return self.answers(x, y)
+
+    def hand(self, unpack: Callable[[Array], Any] | None) -> None:
+        """Give the function what ``unpack`` makes of a point, from now on; see `handed`."""
+        self.unpack = unpack
 
     def answers(
         self, x: Array, y: Array, point_ndim: int | None = None, executor: Executor | None = None

@@ -82,7 +82,8 @@ class Objective(OracleBase):
 
     def __reduce__(self) -> tuple[Any, ...]:
         # The remembered values stay behind: they would travel to every worker with every pair.
-        return Objective, (self._f, self.vectorized, self._cache, self._maximize)
+        settings = (self._f, self.vectorized, self._cache, self._maximize)
+        return Objective, settings, {"unpack": self.unpack}
 
     def __repr__(self) -> str:
         return f"from_objective({self._f!r}{', maximize=True' * self._maximize})"
@@ -137,7 +138,7 @@ class Objective(OracleBase):
         """What the function returns at a copy; what it raises becomes an OracleError."""
         x = copied(x)
         try:
-            return self._f(x)
+            return self._f(x if self.unpack is None else self.unpack(x))
         except (OracleError, BudgetExhaustedError, InfeasibleError):  # of an oracle inside it
             raise
         except Exception as error:

@@ -130,6 +130,9 @@ class Paired(OracleBase):
         self._folds = folds
         self.runs = 0
 
+    def hand(self, unpack: Callable[[Array], Any] | None) -> None:
+        self._one.unpack = unpack
+
     def __repr__(self) -> str:
         return f"paired({self._one.simulate!r})"
 
@@ -222,10 +225,11 @@ class _Simulation:
 
     def __init__(self, simulate: Callable[[Array, int], Any], maximize: bool) -> None:
         self.simulate, self.maximize = simulate, maximize
+        self.unpack: Callable[[Array], Any] | None = None
 
     def __call__(self, x: Array, seed: int) -> float:
         try:
-            value = self.simulate(x, seed)
+            value = self.simulate(x if self.unpack is None else self.unpack(x), seed)
         except (OracleError, BudgetExhaustedError):
             raise
         except InfeasibleError:

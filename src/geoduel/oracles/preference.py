@@ -127,15 +127,18 @@ class Preference(OracleBase):
         if self.awaited:
             return self._read(_gathered([self._said(x, y)], 1)[0])
         try:
-            return self._read(self._prefers(copied(x), copied(y)))
+            return self._read(self._prefers(self._handed(x), self._handed(y)))
         except (OracleError, BudgetExhaustedError):
             raise
         except Exception as error:
             raise OracleError(f"the preference raised {type(error).__name__}: {error}") from error
 
+    def _handed(self, x: Array) -> Any:
+        return copied(x) if self.unpack is None else self.unpack(x)
+
     async def _said(self, x: Array, y: Array) -> Any:
         try:
-            return await self._prefers(copied(x), copied(y))
+            return await self._prefers(self._handed(x), self._handed(y))
         except (OracleError, BudgetExhaustedError):
             raise
         except Exception as error:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Callable
 from concurrent.futures import Executor
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -14,7 +15,7 @@ from .._numerics.arrays import Array, copied, host, namespace
 from .._numerics.batches import along_one_axis, leading_shape
 from .._support.check import positive_int
 from ..errors import ArgumentError, BudgetExhaustedError, OracleError
-from .base import Oracle, OracleBase, answers, check_oracle, checked_answer
+from .base import Oracle, OracleBase, answers, check_oracle, checked_answer, handed
 
 __all__ = ["Counted", "Record", "Recorded", "Reversed", "Wrapper"]
 
@@ -39,6 +40,9 @@ class Wrapper(OracleBase):
     def point_ndim(self) -> int | None:  # type: ignore[override]
         """Number of axes of a point, once the oracle inside knows."""
         return getattr(self.oracle, "point_ndim", None)
+
+    def hand(self, unpack: Callable[[Array], Any] | None) -> None:
+        self.oracle = handed(self.oracle, unpack)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.oracle!r})"

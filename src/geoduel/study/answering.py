@@ -120,11 +120,12 @@ class Answering:
         return None
 
     def _answer(self, duel: Duel) -> None:
+        a, b = duel.points
         try:
             if self.executor is None:
-                sign = answers(self.oracle, duel.a, duel.b, duel.a.ndim)
+                sign = answers(self.oracle, a, b, a.ndim)
             else:
-                asked = self.executor.submit(answers, self.oracle, duel.a, duel.b, duel.a.ndim)
+                asked = self.executor.submit(answers, self.oracle, a, b, a.ndim)
                 sign = asked.result()
         except Exception as error:
             cause = error.__cause__ if isinstance(error, OracleError) else None

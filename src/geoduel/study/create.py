@@ -18,6 +18,7 @@ from .._support.check import positive, positive_int, real
 from .._version import __version__
 from ..domains.base import Domain
 from ..domains.catalogue import Catalogue
+from ..domains.given import as_place
 from ..errors import (
     ArgumentError,
     DuplicateStudyError,
@@ -56,15 +57,15 @@ REPEATS, REPEATS_AFTER = 0.05, 15
 
 
 def create_study(
-    manifold: Manifold,
+    manifold: Manifold | Domain,
     method: str | Method = "auto",
-    domain: Domain | None = None,
+    domain: Any = None,
     storage: str | Storage | None = None,
     study_name: str | None = None,
     load_if_exists: bool = False,
     rng: np.random.Generator | int | None = None,
     *,
-    x0: np.ndarray | None = None,
+    x0: Any = None,
     budget: int | None = None,
     iterations: int | None = None,
     lease: float = LEASE,
@@ -77,14 +78,16 @@ def create_study(
 
     Parameters
     ----------
-    manifold : Manifold
-        Where the points live.
+    manifold : Manifold or Domain
+        Where the points live. A domain, such as `geoduel.space` makes, stands for its manifold and
+        holds; duels and results are dictionaries where parts have names.
     method : str or method
         As in `geoduel.minimize`, except that "auto" means people. One dimension takes Bayesian
         bisection, two to six an ideal point with a learned metric, and more the default of
         `minimize`. The study says which, in ``study.method_name``.
-    domain : Domain, optional
-        Feasible set.
+    domain : Domain, bounds, function or dictionary, optional
+        Feasible set, as in `geoduel.minimize`. The log cannot hold a function: `load_study` then
+        needs the method.
     storage : str or Storage, optional
         Where the log is kept: a URL such as ``sqlite:///duels.db`` or
         ``postgresql://user@host/database``, or the ``storage`` of another study. None is the memory
@@ -96,7 +99,7 @@ def create_study(
         so must any other setting that is given.
     rng : int or numpy.random.Generator, optional
         Seed. The same seed and answers give the same questions.
-    x0 : ndarray of shape point_shape, optional
+    x0 : array_like of shape point_shape, optional
         Start; its dtype is that of the study. By default methods made for people start at
         `Manifold.origin`, and the ideal may lie anywhere on a bounded manifold. The others start at
         a random point.
@@ -150,8 +153,9 @@ def create_study(
     >>> bool(study.recommend()[2] > 0.99)
     True
     """
-    if not isinstance(manifold, Manifold):
-        raise ArgumentError(f"manifold must be a Manifold such as Sphere(3), got {manifold!r:.80}")
+    manifold, domain = as_place(
+        manifold, getattr(method, "domain", None) if domain is None else domain, x0
+    )
     for name, limit in {"budget": budget, "iterations": iterations}.items():
         if limit is not None:
             positive_int(limit, name)
@@ -223,7 +227,7 @@ def create_study(
 def load_study(
     study_name: str,
     storage: str | Storage,
-    manifold: Manifold | None = None,
+    manifold: Manifold | Domain | None = None,
     method: Method | None = None,
     among: Catalogue | Array | None = None,
 ) -> Study:
@@ -260,7 +264,8 @@ def load_study(
     """
     if storage is None:
         raise ArgumentError("storage: a study in memory cannot be loaded; keep the Study itself")
-    study = Study(_text(study_name), as_storage(storage, create=False), manifold, method, among)
+    place = as_storage(storage, create=False)
+    study = Study(_text(study_name), place, _manifold(manifold), method, among)
     _log_loaded(study)
     return study
 
@@ -344,7 +349,7 @@ def import_study(
     path: str | Path,
     storage: str | Storage | None = None,
     study_name: str | None = None,
-    manifold: Manifold | None = None,
+    manifold: Manifold | Domain | None = None,
     method: Method | None = None,
     among: Catalogue | Array | None = None,
 ) -> Study:
@@ -374,7 +379,7 @@ def import_study(
     DuplicateStudyError
         If there is a study of that name.
     """
-    found = read_export(Path(path))
+    found, manifold = read_export(Path(path)), _manifold(manifold)
     place, name = as_storage(storage), _text(study_name or found.name)
     text = json.dumps(found.settings)
     try:
@@ -397,6 +402,10 @@ def import_study(
         raise malformed(error) from error
     except Exception as error:
         raise malformed(error) from error
+
+
+def _manifold(place: Manifold | Domain | None) -> Manifold | None:
+    return place.manifold if isinstance(place, Domain) else place
 
 
 # -- arguments -------------------------------------------------------------------------------------
@@ -454,6 +463,7 @@ def _seed(rng: np.random.Generator | int | None) -> int:
 
 
 def _start(manifold: Manifold, x0: Any) -> np.ndarray:
+    x0 = manifold.pack(x0, "x0")
     if not isinstance(x0, np.ndarray):
         raise ArgumentError(f"x0 must be a NumPy array, which a log can hold; got {x0!r:.80}")
     manifold.check_point(x0, "x0")

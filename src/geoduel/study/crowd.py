@@ -49,14 +49,14 @@ class Camp:
     ----------
     members : tuple of str
         Their names, in alphabetical order.
-    point : ndarray of shape point_shape
+    point : ndarray of shape point_shape, or dict
         The best point from the answers of the members alone.
     uncertainty : float
         Radius of the region that holds their common ideal with 80 %, a geodesic length.
     """
 
     members: tuple[str, ...]
-    point: np.ndarray
+    point: Any
     uncertainty: float
 
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..errors import MissingExtraError
+from ..manifolds.base import Manifold
 from .log import Entry
 from .raters import Rater
 
@@ -26,8 +27,8 @@ class Duel:
     ----------
     id : int
         0, 1, 2, ... in the order of asking.
-    a, b : ndarray of shape point_shape
-        The two points; read-only.
+    a, b : ndarray of shape point_shape, or dict
+        The two points, read-only; dictionaries where their parts have names.
     role : str
         "question"; "repeat" of an earlier duel, with sides flipped; "vote", the same question to
         someone else. "enqueued" is a pair that the method did not propose, and "report" a
@@ -45,6 +46,8 @@ class Duel:
         Seconds since 1970.
     of : int or None
         The duel that a repeat repeats.
+    points : tuple of ndarray
+        a and b as arrays, whether or not their parts have names.
     items : tuple of int or None
         Which items of a catalogue a and b are; None without one.
     infeasible : {"a", "b", "both"} or None
@@ -52,8 +55,8 @@ class Duel:
     """
 
     id: int
-    a: np.ndarray
-    b: np.ndarray
+    a: Any
+    b: Any
     role: str
     left: str | None
     rater: str | None
@@ -62,6 +65,7 @@ class Duel:
     asked: float
     answered: float | None
     of: int | None
+    points: tuple[np.ndarray, np.ndarray] = field(repr=False)
     items: tuple[int, int] | None = None
     infeasible: str | None = None
 
@@ -72,19 +76,19 @@ class Duel:
         return hash(self.id)
 
     def _key(self) -> tuple[Any, ...]:
-        points = (self.a.tobytes(), self.b.tobytes())
+        points = (point.tobytes() for point in self.points)
         return (self.id, *points, self.role, self.left, self.rater, self.answer, self.state)
 
 
-def as_duel(entry: Entry, dtype: np.dtype) -> Duel:
+def as_duel(entry: Entry, dtype: np.dtype, manifold: Manifold) -> Duel:
     """What the book knows of a duel, as it is handed out."""
     a, b = (np.array(point, dtype) for point in (entry.a, entry.b))
     for point in (a, b):
         point.flags.writeable = False
     return Duel(
         id=entry.id,
-        a=a,
-        b=b,
+        a=manifold.unpack(a),
+        b=manifold.unpack(b),
         role=entry.role,
         left=entry.left,
         rater=entry.rater,
@@ -93,6 +97,7 @@ def as_duel(entry: Entry, dtype: np.dtype) -> Duel:
         asked=entry.asked,
         answered=entry.answered,
         of=entry.of,
+        points=(a, b),
         items=entry.items,
         infeasible=entry.infeasible,
     )

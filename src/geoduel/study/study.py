@@ -35,7 +35,7 @@ from ..methods import Method
 from ..methods.frame import Frame
 from ..methods.people.attention import Verdict
 from ..methods.people.questions import QuestionMethod
-from ..oracles.base import Oracle, check_oracle
+from ..oracles.base import Oracle, check_oracle, handed
 from . import holders
 from .answering import Answering
 from .assign import Assigner
@@ -399,13 +399,13 @@ class Study:
             self._keep()
             return self._duel(self._book.entries[number])
 
-    def report_preference(self, better: Array, worse: Array, rater: str | None = None) -> Duel:
+    def report_preference(self, better: Any, worse: Any, rater: str | None = None) -> Duel:
         """Record a comparison that the study did not ask for.
 
         Parameters
         ----------
-        better, worse : array of shape point_shape
-            Points of the manifold.
+        better, worse : array_like of shape point_shape
+            Points of the manifold; dictionaries where their parts have names.
         rater : str, optional
             Who said so.
 
@@ -416,9 +416,9 @@ class Study:
         NotOnManifoldError
             If a point is not on the manifold.
         """
-        self._check_pair(better=better, worse=worse)
+        points = self._pair(better=better, worse=worse)
         who = {"rater": rater} if _rater(rater) else {}
-        pair = [np.asarray(point, self._player.dtype).tolist() for point in (better, worse)]
+        pair = [np.asarray(point, self._player.dtype).tolist() for point in points]
         event = {"kind": "report", "better": pair[0], "worse": pair[1], **who}
         with self._lock:
             self._journal.write(lambda: [event])
@@ -426,7 +426,7 @@ class Study:
             self._keep()
             return self._duel(self._book.entries[-1])
 
-    def enqueue(self, a: Array, b: Array, rater: str | None = None) -> Duel:
+    def enqueue(self, a: Any, b: Any, rater: str | None = None) -> Duel:
         """Put a pair of one's own: it is asked next, before new questions of the method.
 
         The first `ask` after it returns the pair, or the first one of the rater named. Pairs that
@@ -434,8 +434,9 @@ class Study:
 
         Parameters
         ----------
-        a, b : array of shape point_shape
-            Points of the manifold, and of the domain if there is one.
+        a, b : array_like of shape point_shape
+            Points of the manifold, and of the domain if there is one; dictionaries where their
+            parts have names.
         rater : str, optional
             Who is to answer; by default whoever asks first.
 
@@ -463,29 +464,31 @@ class Study:
         >>> study.ask().b
         array([0., 0., 1.])
         """
-        self._check_pair(a=a, b=b)
-        for name, point in {"a": a, "b": b}.items():
+        points = self._pair(a=a, b=b)
+        for name, point in zip("ab", points, strict=True):
             if self.domain is not None and not self.domain.contains(point):
                 raise ArgumentError(f"{name} is not in the domain {self.domain!r:.80}")
         who = {"rater": rater} if _rater(rater) else {}
-        pair = [np.asarray(point, self._player.dtype).tolist() for point in (a, b)]
+        pair = [np.asarray(point, self._player.dtype).tolist() for point in points]
         with self._lock:
             (event,) = self._journal.write(lambda: [self._assigner.enqueued(*pair) | who])
             return self._duel(self._book.entries[event["duel"]])
 
-    def _check_pair(self, **points: Array) -> None:
-        """Refuse a pair that the method did not ask for and cannot learn from."""
+    def _pair(self, **given: Any) -> list[Array]:
+        """A pair that the method did not ask for, as arrays; refused where it learns nothing."""
         if not isinstance(self.method, QuestionMethod):
             raise ArgumentError(
                 f"method {self.method_name!r} learns from its own questions only; start it at the "
                 "better point (x0=), or take a method made for people"
             )
+        points = {name: self.manifold.pack(point, name) for name, point in given.items()}
         for name, point in points.items():
             self.manifold.check_point(point, name)
             if point.shape != self.manifold.point_shape:
                 raise ArgumentError(f"{name} must be one point, got shape {point.shape}")
         if np.array_equal(*points.values()):
             raise ArgumentError(f"{' and '.join(points)} are the same point")
+        return list(points.values())
 
     def undo(self, rater: str | None = None) -> Duel | None:
         """Take back the last answer.
@@ -629,8 +632,8 @@ class Study:
 
     # -- what it found ---------------------------------------------------------------------------
 
-    def recommend(self, rater: str | None = None, *, among: Items = None) -> np.ndarray:
-        """Return the best point so far.
+    def recommend(self, rater: str | None = None, *, among: Items = None) -> Any:
+        """Return the best point so far, an array, or a dictionary if its parts have names.
 
         Parameters
         ----------
@@ -644,7 +647,7 @@ class Study:
         """
         items = self._items(among)
         if items is None:
-            return self._result(rater)[0]
+            return self.manifold.unpack(self._result(rater)[0])
         return np.array(items[self.rank(1, rater, among=items)[0]])
 
     def rank(self, k: int = 10, rater: str | None = None, *, among: Items = None) -> np.ndarray:
@@ -717,7 +720,7 @@ class Study:
         return Catalogue.of(self.manifold, among)
 
     @property
-    def best_point(self) -> np.ndarray:
+    def best_point(self) -> Any:
         """Best point so far: `recommend` without a rater, as Optuna's users look for it."""
         return self.recommend()
 
@@ -783,9 +786,11 @@ class Study:
             self._of(self._named()[0])  # a method that cannot leave answers out says so
             split = sorted(self._split()[0], key=lambda members: (-len(members), members))
             everyone = len(split) == 1 and all(g.rater in split[0] for g in self._book.given)
-            if everyone:
-                return [Camp(split[0], *self._common())]
-            return [Camp(members, *self._point(self._of(*members))) for members in split]
+            found = [(split[0], self._common())]
+            if not everyone:
+                found = [(members, self._point(self._of(*members))) for members in split]
+            unpack = self.manifold.unpack
+            return [Camp(members, unpack(point), far) for members, (point, far) in found]
 
     def _named(self) -> list[str]:
         """Named raters with an answer."""
@@ -926,7 +931,7 @@ class Study:
         said = _verdicts(self._of(rater)).get(rater)
         return said is None or said.kind in ("looks", "too early to say")
 
-    def trace(self, seconds: float = 1.0) -> list[tuple[int, np.ndarray]]:
+    def trace(self, seconds: float = 1.0) -> list[tuple[int, Any]]:
         """Return the best point after each answer, by a replay beside the study.
 
         Parameters
@@ -936,7 +941,7 @@ class Study:
 
         Returns
         -------
-        list of (int, ndarray)
+        list of (int, ndarray or dict)
             How many answers and skips there were, and the best point then. Empty where another
             version of the method made the study.
 
@@ -964,7 +969,7 @@ class Study:
                 known.append(given[len(known)])
                 player.follow(Book(given=known, entries=entries))
                 points.append((len(known), np.array(player.state.best)))
-            return list(points)
+            return [(count, self.manifold.unpack(point)) for count, point in points]
 
     # -- running ---------------------------------------------------------------------------------
 
@@ -1010,7 +1015,8 @@ class Study:
         OracleError
             If the oracle fails; its question stays open and is asked again next time.
         """
-        check_oracle(oracle)
+        named = self.manifold.names is not None
+        oracle = handed(check_oracle(oracle), self.manifold.unpack if named else None)
         if n_duels is not None:
             positive_int(n_duels, "n_duels")
         seconds = math.inf if timeout is None else positive(timeout, "timeout")
@@ -1132,7 +1138,7 @@ class Study:
                 self._assigner.choose(1, None, self.catalogue)
 
     def _duel(self, entry: Entry) -> Duel:
-        return as_duel(entry, self._player.dtype)
+        return as_duel(entry, self._player.dtype, self.manifold)
 
 
 # -- small things ----------------------------------------------------------------------------------

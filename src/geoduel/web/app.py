@@ -27,6 +27,7 @@ from ..errors import ArgumentError, GeoduelError, StorageError
 from .board import Board, rater_name
 from .guard import NAMED, OWNER, RATER, Guard, Rate, client_of, cookie
 from .keys import Keys, Who
+from .numbers import as_json
 from .owner import agreement, answer_map, convergence
 from .pages import STATIC, page, static
 from .panes import Content, Turned, turned
@@ -678,7 +679,7 @@ async def _result_csv(board: OneBoard, request: Request) -> Response:
 @_api.get("/studies/{key}/recommend", dependencies=[Owner], summary="Return the best point so far")
 def _recommend(board: OneBoard) -> dict[str, Any]:
     """Return the numbers of the best point so far."""
-    return {"point": board.study.recommend().tolist(), "progress": board.progress()}
+    return {"point": as_json(board.study.recommend()), "progress": board.progress()}
 
 
 @_api.get("/studies/{key}/history", summary="Look back")

@@ -31,7 +31,7 @@ from ..errors import (
     StudyFinishedError,
 )
 from ..methods import Bisection, IdealPoint
-from .numbers import Numbers, numbers, unit, within
+from .numbers import Numbers, as_json, numbers, unit, within
 from .panes import Content, Turned, content, plain
 
 if TYPE_CHECKING:
@@ -468,7 +468,7 @@ class Board:
         entries = [f"{side}: {_safe(name)}" for side in "ab" for name in zero.names]
         out.writerow([*names, "seconds", "a", "b", *entries])
         for duel in self.study.duels:
-            points = [json.dumps(point.tolist()) for point in (duel.a, duel.b)]
+            points = [json.dumps(as_json(point)) for point in (duel.a, duel.b)]
             rows = [*self.numbers(duel.a).rows, *self.numbers(duel.b).rows]
             values = [value for row in rows for value in row.values]
             said = [duel.answer or "", self.side_of(duel), duel.left]
@@ -519,12 +519,12 @@ class Board:
         self, point: Any, uncertainty: float | None, panes: bool, rater: str | None = None
     ) -> dict[str, Any]:
         shown = self.numbers(point).as_json()
-        found = {"point": point.tolist(), "numbers": shown, "uncertainty": _finite(uncertainty)}
+        found = {"point": as_json(point), "numbers": shown, "uncertainty": _finite(uncertainty)}
         found["known"] = self.known(uncertainty)
         return found | ({"pane": self._best_pane(point, rater)} if panes else {})
 
     def _best_pane(self, point: Any, rater: str | None = None) -> dict[str, Any]:
-        key = point.tobytes()
+        key = self.study.manifold.pack(point).tobytes()
         name = hashlib.sha256(key).hexdigest()[:24]
         self._bests[name] = point
         while len(self._bests) > 1000:
@@ -600,7 +600,8 @@ class Board:
 
     def _draw(self, point: Any, full: bool = False) -> Content | Turned:
         start = time.perf_counter()
-        drawn = content(self.render(point), full)
+        named = self.render is plain and isinstance(point, dict)
+        drawn = content(str(self.numbers(point)) if named else self.render(point), full)
         self._drawing += 0.3 * (time.perf_counter() - start - self._drawing)
         return drawn
 

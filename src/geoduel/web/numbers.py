@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from ..errors import ArgumentError
-from ..manifolds import SPD, Grassmann, Manifold, Product, Rotations, Simplex, Sphere, Torus
+from ..manifolds import SPD, Grassmann, Line, Manifold, Product, Rotations, Simplex, Sphere, Torus
 
-__all__ = ["Numbers", "Row", "in_units", "numbers", "unit", "within", "written"]
+__all__ = ["Numbers", "Row", "as_json", "in_units", "numbers", "unit", "within", "written"]
 
 _DEGREES = (Rotations, Sphere, Torus, Grassmann)
 
@@ -83,8 +83,8 @@ def numbers(manifold: Manifold, point: Any, labels: Sequence[str] = ()) -> Numbe
     manifold : Manifold
         Where the point lies. Points of the simplex are weights in percent; those of the torus and
         of ``Rotations(2)`` are angles in degrees.
-    point : ndarray of shape point_shape
-        The point.
+    point : array_like of shape point_shape
+        The point; a dictionary where its parts have names, which are then those of the rows.
     labels : sequence of str, optional
         Names of the rows: one for each weight, angle, coordinate, or row of a matrix.
 
@@ -102,7 +102,7 @@ def numbers(manifold: Manifold, point: Any, labels: Sequence[str] = ()) -> Numbe
     >>> print(numbers(Rotations(2), Rotations(2).from_angle(np.radians(-3.5))))
     angle: -3.5°
     """
-    found = _table(manifold, np.asarray(point, dtype=float))
+    found = _table(manifold, np.asarray(manifold.pack(point, "point"), dtype=float))
     if not labels:
         return found
     if isinstance(labels, str) or len(labels) != len(found.rows):
@@ -170,20 +170,29 @@ def written(value: float, unit: str = "") -> str:
         return f"{value:.3g} %"
     if unit == "°":
         return f"{round(value, 1) + 0.0:g}°"
-    return f"{value:.4g}"
+    return f"{value:.4g} {unit}".rstrip()
+
+
+def as_json(point: Any) -> Any:
+    """A point as JSON holds it: lists, by their names where its parts have any."""
+    if isinstance(point, dict):
+        return {name: as_json(part) for name, part in point.items()}
+    return np.asarray(point).tolist()
 
 
 def _table(manifold: Manifold, x: np.ndarray) -> Numbers:
     if isinstance(manifold, Product):
         parts = [_table(*pair) for pair in zip(manifold.factors, manifold.split(x), strict=True)]
         rows = tuple(
-            Row(f"{n}, {row.name}" if len(parts) > 1 else row.name, row.values, row.unit)
-            for n, part in enumerate(parts, 1)
+            Row(_label(manifold, n, len(part.rows), row.name), row.values, row.unit)
+            for n, part in enumerate(parts)
             for row in part.rows
         )
         return Numbers(rows, (), "; ".join(part.words for part in parts if part.words))
     if isinstance(manifold, Simplex):
         return Numbers(_column(100 * x, "weight", "%"))
+    if isinstance(manifold, Line):
+        return Numbers((Row("value", (float(x[0]),), manifold.unit),))
     if isinstance(manifold, Torus):
         return Numbers(_column(np.degrees(x), "angle", "°"))
     if isinstance(manifold, Rotations) and manifold.n == 2:
@@ -201,6 +210,13 @@ def _table(manifold: Manifold, x: np.ndarray) -> Numbers:
     flat = x.reshape(len(x), -1)
     rows = tuple(Row(f"row {n}", tuple(map(float, row))) for n, row in enumerate(flat, 1))
     return Numbers(rows, tuple(str(n) for n in range(1, flat.shape[1] + 1)), words)
+
+
+def _label(product: Product, n: int, rows: int, name: str) -> str:
+    """Name of one of so many rows of the n-th part."""
+    if product.names is None:
+        return f"{n + 1}, {name}" if len(product.factors) > 1 else name
+    return product.names[n] if rows == 1 else f"{product.names[n]}, {name}"
 
 
 def _column(values: np.ndarray, name: str, unit: str) -> tuple[Row, ...]:

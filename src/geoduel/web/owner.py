@@ -48,7 +48,7 @@ def agreement(board: Board) -> dict[str, Any]:
         stands where nothing is known.
     """
     study, m = board.study, board.study.manifold
-    best = study.recommend()
+    best = m.pack(study.recommend())
     duels = study.duels
     answered = [duel for duel in duels if duel.answer in ("a", "b", "tie")]
     taken: dict[str, list[float]] = {}
@@ -61,7 +61,7 @@ def agreement(board: Board) -> dict[str, Any]:
         rater = duel.rater or ""
         asked.setdefault(_original(duel), {})[rater] = duel.answer or ""
         if duel.answer != "tie":
-            gap = float(m.dist(best, duel.a) - m.dist(best, duel.b))
+            gap = float(m.dist(best, duel.points[0]) - m.dist(best, duel.points[1]))
             if gap:
                 nearer.setdefault(rater, []).append((duel.answer == "a") == (gap < 0))
     counts = study.progress().raters
@@ -109,7 +109,8 @@ def convergence(board: Board) -> dict[str, Any]:
         later call continues ``away`` where it is not ``complete`` yet.
     """
     study = board.study
-    p, m, best = study.progress(), study.manifold, study.recommend()
+    p, m = study.progress(), study.manifold
+    best = m.pack(study.recommend())
     region = [[n, u] for n, u in p.history if u is not None and math.isfinite(u)]
     began = time.monotonic()
     traced = study.trace(_TRACING) if p.answered + p.skips <= _MOST_TRACED else []
@@ -143,8 +144,8 @@ def answer_map(board: Board) -> dict[str, Any]:
     """
     study, m = board.study, board.study.manifold
     duels = [duel for duel in study.duels if duel.answer in ("a", "b", "tie")][-_MOST_MAPPED:]
-    pairs = [(d.b, d.a) if d.answer == "b" else (d.a, d.b) for d in duels]
-    best, known = study.recommend(), study.uncertainty()
+    pairs = [d.points[::-1] if d.answer == "b" else d.points for d in duels]
+    best, known = m.pack(study.recommend()), study.uncertainty()
     raters = list(study.progress().raters)[:_MOST_RATERS]
     own = {name: _own_best(board, name) for name in raters if name}
     liked = {name: point for name, point in own.items() if point is not None}
@@ -208,7 +209,7 @@ def _original(duel: Any) -> int:
 
 def _own_best(board: Board, rater: str) -> Any:
     try:
-        return board.study.recommend(rater=rater)
+        return board.study.manifold.pack(board.study.recommend(rater=rater))
     except GeoduelError:  # methods for one rater only
         return None
 

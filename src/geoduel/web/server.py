@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import quote, urlsplit
 
 from ..errors import ArgumentError, GeoduelError, MissingExtraError
+from .numbers import as_json
 
 if TYPE_CHECKING:
     from ..study import Study
@@ -190,7 +191,7 @@ def ending(board: Board) -> str:
     """Return what the terminal says of a study when its server has ended."""
     p, best = board.study.progress(), board.study.recommend()
     known = f"\nknown {found}" if (found := board.known(p.uncertainty)) else ""
-    point = json.dumps(best.tolist())
+    point = json.dumps(as_json(best))
     said = f"{p.answered} {'answer' if p.answered == 1 else 'answers'}"
     return f"{board.study.name}: {said}; the best point\n{board.numbers(best)}{known}\n{point}"
 

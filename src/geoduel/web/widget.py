@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import GeoduelError, MissingExtraError
 from .board import Board
+from .numbers import as_json
 from .pages import static
 from .panes import Turned
 
@@ -73,7 +74,7 @@ class DuelWidget(anywidget.AnyWidget):
 
     def _follow(self) -> None:
         """Tell those who observe the widget how far the study is."""
-        self.best = self.board.study.recommend().tolist()
+        self.best = as_json(self.board.study.recommend())
         self.progress = self.board.progress()
         self.answers = self.progress["answered"]
 

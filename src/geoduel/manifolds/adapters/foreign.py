@@ -13,6 +13,7 @@ from array_api_compat import is_torch_array
 
 from ..._numerics.arrays import Array, expand, namespace
 from ...errors import ArgumentError, MissingOperationError, NotOnManifoldError
+from .._border import Seed
 from .._derived import orthonormal_basis, tangent_rank
 from ..base import Manifold
 
@@ -139,7 +140,7 @@ class ForeignManifold(Manifold):
         return self._like(x, super().riemannian_gradient(self._native(x), self._native(g)))
 
     def random_point(
-        self, rng: np.random.Generator, batch: tuple[int, ...] = (), like: Array = None
+        self, rng: Seed = None, batch: tuple[int, ...] = (), like: Array = None
     ) -> Array:
         """Random points of the other package, from a global generator seeded by ``rng``."""
         points = self._random_points(rng, math.prod(batch))

@@ -14,6 +14,7 @@ from ..._numerics.linalg import eigvalsh, positive_definite
 from ..._numerics.symmetric import ExpLog, sym, unpack
 from ..._support.check import one_of, positive_int
 from ...errors import NotOnManifoldError
+from .._border import Seed
 from ..base import Manifold
 from .affine_invariant import AffineInvariant
 from .bures_wasserstein import BuresWasserstein
@@ -201,7 +202,7 @@ class SPD(Manifold):
         return np.eye(self.n)
 
     def random_point(
-        self, rng: np.random.Generator, batch: tuple[int, ...] = (), like: Array = None
+        self, rng: Seed = None, batch: tuple[int, ...] = (), like: Array = None
     ) -> Array:
         """Matrix exponentials of symmetric Gaussian matrices, scaled by 1/√n.
 

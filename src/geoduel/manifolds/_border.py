@@ -1,0 +1,138 @@
+"""The border of a manifold: lists, whole numbers and seeds, where arrays and generators belong.
+
+Inside, every method is written for floating-point arrays. `at_the_border` puts a check in front of
+the methods that a class defines: arrays of doubles pass at once, and all else goes through
+`Manifold.pack`. A method that looks at its arguments anyway, or only hands them on, is marked with
+`own_border`.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable
+from functools import cache
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from .._numerics.arrays import Array, namespace
+from .._support.check import as_generator
+from ..errors import ArgumentError
+
+__all__ = ["Seed", "as_array", "at_the_border", "own_border"]
+
+Seed: TypeAlias = Any
+"""A `numpy.random.Generator`, a seed, or None, which seeds from the operating system."""
+
+POINTS = (
+    "inner",
+    "norm",
+    "dist",
+    "exp",
+    "geodesic",
+    "exp_pair",
+    "extent",
+    "room",
+    "log",
+    "transport",
+    "transport_along",
+    "to_coords",
+    "from_coords",
+    "to_tangent",
+    "riemannian_gradient",
+    "to_manifold",
+)
+"""Methods of points, tangent vectors and coordinates alone."""
+SEEDED = ("random_point", "unit_tangent", "random_geodesic")
+"""Methods that take a generator first."""
+
+_FLOAT64, _NDARRAY = np.dtype(np.float64), np.ndarray
+
+
+def as_array(a: Any, name: str = "x") -> Array:
+    """An array of floating-point numbers: as it is, or of whole numbers, or of numbers in lists.
+
+    Raises
+    ------
+    ArgumentError
+        If it holds anything but real numbers.
+
+    Examples
+    --------
+    >>> as_array([1, 0]), as_array(np.array([1, 0]))
+    (array([1., 0.]), array([1., 0.]))
+    """
+    if type(a) is _NDARRAY and a.dtype.kind == "f":
+        return a
+    if hasattr(a, "dtype") and not isinstance(a, np.ndarray | np.generic):
+        xp = namespace(a)
+        return xp.astype(a, xp.float64) if xp.isdtype(a.dtype, "integral") else a
+    try:
+        array = np.asarray(a)
+        if array.dtype.kind == "f":
+            return array
+        if array.dtype.kind in "iu":
+            return array.astype(np.float64)
+    except (TypeError, ValueError):  # lists of several lengths
+        pass
+    raise ArgumentError(
+        f"{name} must be an array of real numbers, or lists of them, got {type(a).__name__}: "
+        f"{a!r:.80}"
+    )
+
+
+def own_border(method: Callable[..., Any]) -> Callable[..., Any]:
+    """Mark a method that sees itself to what is no array of doubles."""
+    method.own_border = True  # type: ignore[attr-defined]
+    return method
+
+
+def at_the_border(cls: type) -> None:
+    """Let the methods that a class defines itself take what people write instead of arrays."""
+    for name, method in [*vars(cls).items()]:
+        if not inspect.isfunction(method) or hasattr(method, "own_border"):
+            continue
+        if name in SEEDED:
+            setattr(cls, name, functools.update_wrapper(_seeded(method), method))
+        elif name in POINTS and not method.__defaults__:
+            names = method.__code__.co_varnames[1 : method.__code__.co_argcount]
+            setattr(cls, name, functools.update_wrapper(_guard(names)(method), method))
+
+
+@cache
+def _guard(names: tuple[str, ...]) -> Callable[..., Any]:
+    """What puts the check before methods with these arguments.
+
+    It is compiled, as the methods of dataclasses are: one that takes any arguments would keep the
+    arrays that pass waiting for twice as long.
+    """
+    passes = " and ".join(f"type({a}) is ndarray and {a}.dtype is double" for a in names)
+    packed = ", ".join(f"self.pack({a}, '{a}')" if a != "c" else "as_array(c, 'c')" for a in names)
+    given = ", ".join(names)
+    source = f"""
+def guard(method):
+    def guarded(self, {given}):
+        if {passes}:
+            return method(self, {given})
+        return method(self, {packed})
+    return guarded
+"""
+    found: dict[str, Any] = {"ndarray": _NDARRAY, "double": _FLOAT64, "as_array": as_array}
+    exec(source, found)
+    return found["guard"]
+
+
+def _seeded(method: Callable[..., Any]) -> Callable[..., Any]:
+    """A method whose first argument may be a seed, or left out."""
+    if method.__name__ == "random_point":
+
+        def random_point(self: Any, rng: Any = None, *more: Any, **named: Any) -> Array:
+            return method(self, as_generator(rng), *more, **named)
+
+        return random_point
+
+    def guarded(self: Any, rng: Any, x: Any, *more: Any, **named: Any) -> Any:
+        return method(self, as_generator(rng), self.pack(x, "x"), *more, **named)
+
+    return guarded
