@@ -73,7 +73,7 @@ from .result import History, Result
 from .schedules import Schedule, constant, cosine, geometric
 
 if TYPE_CHECKING:
-    from . import study, web
+    from . import plotting, study, web
     from .study import (
         Duel,
         Study,
@@ -150,6 +150,7 @@ __all__ = [
     "load_study",
     "minimize",
     "paired",
+    "plotting",
     "serve",
     "study",
     "study_names",

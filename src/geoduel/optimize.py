@@ -36,7 +36,7 @@ from .methods.base import DuelMethod, check_state, questions
 from .methods.named import MethodName, Settings, as_domain, named, start_point
 from .oracles.base import Oracle, answers_of, check_oracle
 from .oracles.logged import Logged, fingerprint, seed_in
-from .result import History, Result
+from .result import SMALL, History, Result
 
 __all__ = ["Callback", "Progress", "minimize"]
 
@@ -307,6 +307,7 @@ class _Run:
         self.iteration = self.duels = self.ties = self.ties_in_a_row = self.rounds = self.idle = 0
         self.parallel = self.method.parallel
         self.history = History()
+        self.keeps_points = math.prod(self.x0.shape) <= SMALL
         self.stride = 1 if self.iterations is None else round_up(self.iterations / RECORDS)
         self.stop_reason = "iterations"
         self.on_tie = -1 if self.tie_rule == "paper" else 0  # Q is -1 unless f(x) > f(y)
@@ -456,6 +457,11 @@ class _Run:
             return
         if self.monitor is not None:  # first: where it fails, the lists stay of one length
             h.monitor.append(self.tell(self.monitor, copied(self.state.best)))
+        uncertainty, noise = self.method.uncertainty(self.state), self.method.noise(self.state)
+        if self.keeps_points:
+            h.points.append(copied(self.state.best))
+        h.uncertainty.append(uncertainty)
+        h.noise.append(noise)
         h.iteration.append(self.iteration)
         h.duels.append(self.duels)
         h.seconds.append(time.perf_counter() - self.began)

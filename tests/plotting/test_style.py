@@ -9,6 +9,7 @@ import pytest
 
 pytest.importorskip("matplotlib")
 from geoduel.plotting import COLOURS, INK, as_svg, band, panels, save, superscript
+from geoduel.plotting.style import drawn_on
 
 
 def drawing():
@@ -100,3 +101,15 @@ def test_without_matplotlib_the_extra_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     with pytest.raises(MissingExtraError, match=r"geoduel\[plot\]"):
         require()
+
+
+def test_new_axes_have_the_style_and_show_themselves():
+    """A notebook asks an object for `_repr_png_`; axes of pyplot's kind have none."""
+    with drawn_on(None) as ax:
+        ax.plot([1, 2], [1, 1000])
+        ax.set_yscale("log")
+    assert not ax.spines["top"].get_visible()
+    assert ax._repr_png_().startswith(b"\x89PNG")
+    assert "10³" in {t.get_text() for t in ax.get_yticklabels()}
+    with drawn_on(ax) as same:
+        assert same is ax
