@@ -113,3 +113,11 @@ def test_new_axes_have_the_style_and_show_themselves():
     assert "10³" in {t.get_text() for t in ax.get_yticklabels()}
     with drawn_on(ax) as same:
         assert same is ax
+
+
+def test_a_title_can_be_replaced():
+    with drawn_on(None) as ax:
+        ax.set_title("one")
+    ax.set(title="two")
+    assert (ax.get_title(loc="left"), ax.get_title()) == ("two", "")
+    assert ax.title.get_fontweight() == ax._left_title.get_fontweight() == "bold"

@@ -86,6 +86,7 @@ def panels(rows: int, columns: int, width: float = 12.0, height: float = 3.4) ->
 @cache
 def _shown_axes() -> type[Axes]:
     """Axes that a notebook shows as the last line of a cell, as it shows figures of pyplot."""
+    from matplotlib import rc_context
     from matplotlib.axes import Axes
 
     class ShownAxes(Axes):
@@ -94,6 +95,10 @@ def _shown_axes() -> type[Axes]:
             figure: Any = self.get_figure(root=True)
             figure.savefig(stream, format="png", dpi=110, facecolor="white")
             return stream.getvalue()
+
+        def set_title(self, *args: Any, **settings: Any) -> Any:  # another one, in the same style
+            with rc_context(STYLE):  # type: ignore[arg-type]
+                return super().set_title(*args, **settings)
 
     return ShownAxes
 

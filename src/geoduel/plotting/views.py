@@ -1,12 +1,12 @@
 """How points of a manifold come to lie on paper: one `View` for each kind of manifold.
 
-Sphere(3)                  the globe, seen from far away
-Hyperbolic(2)              Poincare's disc
-Simplex(3)                 the triangle
-Torus(2)                   a square, whose opposite sides are one
-Euclidean(2)               the plane
-of one dimension           the signed distance to a point, against duels
-all others                 the plane of most of the movement, seen from a point of it
+    Sphere(3)                  the globe, seen from far away
+    Hyperbolic(2)              Poincare's disc
+    Simplex(3)                 the triangle
+    Torus(2)                   a square, whose opposite sides are one
+    Euclidean(2)               the plane
+    of one dimension           the signed distance to a point, against duels
+    all others                 the plane of most of the movement, seen from a point of it
 
 From close by, all manifolds look like the last kind.
 """
