@@ -116,7 +116,7 @@ NUMBER = re.compile(r"-?\d+\.?\d*(?:e[-+]\d+)?")
 def test_pages_of_the_gallery_do_what_they_say(page):
     """The code runs, and saves a picture; it prints the words that the page shows.
 
-    Numbers may differ in their digits from machine to machine, and not by a factor of two.
+    Numbers may differ from machine to machine, as runs do once a digit differs, and not by much.
     """
     for need in ("matplotlib", "PIL"):
         pytest.importorskip(need)
@@ -128,7 +128,7 @@ def test_pages_of_the_gallery_do_what_they_say(page):
     assert NUMBER.sub("#", said) == NUMBER.sub("#", shown), "run `docs/gallery/make.py`"
     for now, then in zip(NUMBER.findall(said), NUMBER.findall(shown), strict=True):
         a, b = abs(float(now)), abs(float(then))
-        assert max(a, b) <= 2 * min(a, b) + 0.2, f"{now} is shown as {then}"
+        assert max(a, b) <= 2 * min(a, b) + 1, f"{now} is shown as {then}"
     assert len(picture) < 60_000
     assert (ROOT / "docs" / "images" / f"gallery-{page.stem}.png").stat().st_size < 60_000
     assert f"../images/gallery-{page.stem}.png" in text
