@@ -104,15 +104,17 @@ def test_without_matplotlib_the_extra_is_named(monkeypatch):
 
 
 def test_new_axes_have_the_style_and_show_themselves():
-    """A notebook asks an object for `_repr_png_`; axes of pyplot's kind have none."""
+    """A notebook asks an object for `_repr_png_`; axes and figures of pyplot have none."""
     with drawn_on(None) as ax:
         ax.plot([1, 2], [1, 1000])
         ax.set_yscale("log")
     assert not ax.spines["top"].get_visible()
-    assert ax._repr_png_().startswith(b"\x89PNG")
+    assert ax._repr_png_() == ax.figure._repr_png_()
+    assert drawing()._repr_png_().startswith(b"\x89PNG")
     assert "10³" in {t.get_text() for t in ax.get_yticklabels()}
     with drawn_on(ax) as same:
         assert same is ax
+        assert not same.legend(["one"]).get_frame_on()  # drawn in the same style
 
 
 def test_a_title_can_be_replaced():

@@ -72,10 +72,9 @@ def panels(rows: int, columns: int, width: float = 12.0, height: float = 3.4) ->
     """Give ``(figure, axes)`` in the package's style; ``axes`` has shape (rows, columns)."""
     require()
     from matplotlib import rc_context
-    from matplotlib.figure import Figure
 
     with rc_context(STYLE):  # type: ignore[arg-type]
-        figure = Figure(figsize=(width, height * rows), layout="constrained")
+        figure = _shown()[0](figsize=(width, height * rows), layout="constrained")
         yield figure, figure.subplots(rows, columns, squeeze=False)
         for axis in figure.axes:
             _label_powers(axis)
@@ -84,38 +83,45 @@ def panels(rows: int, columns: int, width: float = 12.0, height: float = 3.4) ->
 
 
 @cache
-def _shown_axes() -> type[Axes]:
-    """Axes that a notebook shows as the last line of a cell, as it shows figures of pyplot."""
+def _shown() -> tuple[type[Figure], type[Axes]]:
+    """Kinds of figures and axes that a notebook shows as the last line of a cell."""
     from matplotlib import rc_context
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
-    class ShownAxes(Axes):
+    class Shown:
         def _repr_png_(self) -> bytes:
             stream = io.BytesIO()
-            figure: Any = self.get_figure(root=True)
+            figure: Any = self.figure  # type: ignore[attr-defined]
             figure.savefig(stream, format="png", dpi=110, facecolor="white")
             return stream.getvalue()
 
+    class ShownFigure(Shown, Figure):
+        pass
+
+    class ShownAxes(Shown, Axes):
         def set_title(self, *args: Any, **settings: Any) -> Any:  # another one, in the same style
             with rc_context(STYLE):  # type: ignore[arg-type]
                 return super().set_title(*args, **settings)
 
-    return ShownAxes
+    return ShownFigure, ShownAxes
 
 
 @contextmanager
 def drawn_on(ax: Axes | None, width: float = 5.6, height: float = 3.8) -> Iterator[Axes]:
     """Give the axes, or those of a new figure in the package's style."""
     require()
-    if ax is not None:
+    from matplotlib import rc_context
+
+    if ax is not None and not isinstance(ax, _shown()[1]):  # of the user's own style
         yield ax
         return
-    from matplotlib import rc_context
-    from matplotlib.figure import Figure
-
     with rc_context(STYLE):  # type: ignore[arg-type]
-        figure = Figure(figsize=(width, height), layout="constrained")
-        new = figure.add_subplot(axes_class=_shown_axes())
+        if ax is not None:
+            yield ax
+            return
+        figure = _shown()[0](figsize=(width, height), layout="constrained")
+        new = figure.add_subplot(axes_class=_shown()[1])
         yield new
         _label_powers(new)
         figure.draw_without_rendering()  # the style holds only in here
