@@ -18,6 +18,7 @@ GUIDE = [
     ROOT / "README.md",
     *sorted((ROOT / "docs").glob("*.md")),
     *sorted((ROOT / "docs" / "learn").glob("*.md")),
+    *sorted((ROOT / "docs" / "gallery").glob("*.md")),
 ]
 WORDS = 30
 """The notebook (`docs/notebook/`) is a log and may ramble; the guide may not."""
@@ -70,16 +71,19 @@ def test_recipes_are_short():
         assert not long, f"{name!r} has a block of more than 12 lines"
 
 
-def test_pictures_of_the_tutorials_have_their_maker():
+def test_pictures_of_the_guide_have_their_maker():
     """`docs/images/make.py` draws each of them, no other, and each is shown."""
     folder = ROOT / "docs" / "images"
     made = set(runpy.run_path(str(folder / "make.py"))["PICTURES"])
     shown = {
         name
-        for page in (ROOT / "docs" / "learn").glob("*.md")
-        for name in re.findall(r"\.\./images/(learn-[\w-]+)\.png", page.read_text("utf-8"))
+        for page in GUIDE
+        for name in re.findall(r"images/((?:learn|explain)-[\w-]+)\.png", page.read_text("utf-8"))
     }
-    assert made == shown == {path.stem for path in folder.glob("learn-*.png")}
+    assert made == shown
+    assert made == {
+        path.stem for kind in ("learn", "explain") for path in folder.glob(f"{kind}-*.png")
+    }
 
 
 @pytest.mark.parametrize(
@@ -90,6 +94,10 @@ def test_pictures_of_the_tutorials_have_their_maker():
         ("learn-noise", {"runs": 1}),
         ("learn-people", {"runs": 1}),
         ("learn-workers", {"dimensions": (4,)}),
+        ("explain-bits", {}),
+        ("explain-geodesic", {}),
+        ("explain-noise", {}),
+        ("explain-speed", {"runs": 1}),
     ],
 )
 def test_pictures_are_drawn(name, size, tmp_path):
@@ -98,6 +106,41 @@ def test_pictures_are_drawn(name, size, tmp_path):
     draw = runpy.run_path(str(ROOT / "docs" / "images" / "make.py"))["PICTURES"][name]
     draw(**size).savefig(tmp_path / "a.png")
     assert (tmp_path / "a.png").read_bytes().startswith(b"\x89PNG")
+
+
+GALLERY = sorted(p for p in (ROOT / "docs" / "gallery").glob("*.md") if p.stem != "index")
+NUMBER = re.compile(r"-?\d+\.?\d*(?:e[-+]\d+)?")
+
+
+@pytest.mark.parametrize("page", GALLERY, ids=lambda p: p.stem)
+def test_pages_of_the_gallery_do_what_they_say(page):
+    """The code runs, and saves a picture; it prints the words that the page shows.
+
+    Numbers may differ from machine to machine, as runs do once a digit differs, and not by much.
+    """
+    for need in ("matplotlib", "PIL"):
+        pytest.importorskip(need)
+    made = runpy.run_path(str(page.parent / "make.py"))
+    said, picture = made["run"](page)
+    assert picture.startswith(b"\x89PNG")
+    text = page.read_text(encoding="utf-8")
+    shown = made["OUTPUT"].search(text)[2]
+    assert NUMBER.sub("#", said) == NUMBER.sub("#", shown), "run `docs/gallery/make.py`"
+    for now, then in zip(NUMBER.findall(said), NUMBER.findall(shown), strict=True):
+        a, b = abs(float(now)), abs(float(then))
+        assert max(a, b) <= 2 * min(a, b) + 1, f"{now} is shown as {then}"
+    assert len(picture) < 60_000
+    assert (ROOT / "docs" / "images" / f"gallery-{page.stem}.png").stat().st_size < 60_000
+    assert f"../images/gallery-{page.stem}.png" in text
+    (code,) = made["CODE"].findall(text)
+    assert len([line for line in code.splitlines() if line.strip()]) <= 45
+
+
+def test_the_gallery_has_an_index():
+    index = (ROOT / "docs" / "gallery" / "index.md").read_text(encoding="utf-8")
+    linked = set(re.findall(r"\(([\w-]+)\.md\)", index))
+    assert linked == {page.stem for page in GALLERY}
+    assert len(GALLERY) >= 10
 
 
 def running_text(docstring: str) -> str:

@@ -89,6 +89,20 @@ def test_history_is_thinned_and_ends_with_the_end():
     assert h.iteration[h.at(5000)] == 5000  # round numbers are among the records
 
 
+def test_history_keeps_small_points_and_what_was_stated():
+    """Copies, so that what is done to a result changes no record; large points only by monitor=."""
+    oracle = gd.Noisy(gd.from_objective(lambda x: -x[0]), flip=0.1, rng=0)
+    result = gd.minimize(oracle, gd.Sphere(4), budget=200, rng=0, monitor=np.copy)
+    h = result.history
+    assert len(h.points) == len(h.uncertainty) == len(h.noise) == len(h.duels)
+    np.testing.assert_array_equal(h.points, h.monitor)
+    assert (h.uncertainty[-1], h.noise[-1]) == (result.uncertainty, result.noise)
+    assert h.points[-1] is not result.x
+    for n, kept in ((128, 2), (129, 0)):
+        r = gd.minimize(lambda x, y: 1, gd.Sphere(n), method="rdngd", iterations=1, step_size=0.1)
+        assert len(r.history.points) == kept
+
+
 def test_history_without_a_known_end_stays_bounded():
     with pytest.warns(gd.errors.TiesWarning):  # every other duel is of a point with itself
         result = run(lambda x: x[0], iterations=None, budget=10**6, method=Endless())

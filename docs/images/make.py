@@ -1,4 +1,4 @@
-"""Pictures of the tutorials, drawn by the package; each is one function.
+"""Pictures of the tutorials and of "Why it works", drawn by the package; each is one function.
 
 python docs/images/make.py [FOLDER]   # by default where this file lies
 """
@@ -13,7 +13,8 @@ import numpy as np
 
 import geoduel as gd
 from geoduel.oracles.people import Person
-from geoduel.plotting import COLOURS, band, panels
+from geoduel.plotting import COLOURS, INK, band, convergence, panels
+from geoduel.plotting.views import view_on
 
 FAINT = "#9aa1aa"
 
@@ -193,7 +194,122 @@ def workers(dimensions: tuple[int, ...] = (4, 8, 16, 32)) -> Any:
     return figure
 
 
+def explain_geodesic() -> Any:
+    """A tangent vector, and the geodesic that it begins."""
+    globe, x = gd.Sphere(3), np.array([0.35, -0.85, 0.4])
+    x = globe.to_manifold(x)
+    v = 1.1 * globe.to_tangent(x, np.array([0.9, 0.35, 0.6]))
+    with panels(1, 1, width=4.6, height=3.6) as (figure, axes):
+        axis = axes[0, 0]
+        view = view_on(axis, globe, np.stack([x, globe.exp(x, v)]))
+        frame = globe.from_coords(x, 0.55 * np.array([[1, 1], [1, -1], [-1, -1], [-1, 1.0]]))
+        axis.fill(*view.flat(x + frame).T, color=COLOURS[5], alpha=0.25, lw=0)
+        way = globe.exp(x, np.linspace(0, 1, 60)[:, None] * v)
+        axis.plot(*view.flat(way).T, color=COLOURS[1], lw=2.0)
+        tip = view.flat((x + v)[None])[0]
+        foot, end = view.flat(np.stack([x, way[-1]]))
+        arrow = {"arrowstyle": "-|>", "color": COLOURS[0], "lw": 1.6, "shrinkA": 0, "shrinkB": 0}
+        axis.annotate("", tip, foot, arrowprops=arrow)
+        axis.plot(*np.stack([foot, end]).T, "o", color=COLOURS[1], ms=5)
+        for word, place, shift in (
+            ("x", foot, (-11, -9)),
+            ("v", tip, (6, 3)),
+            ("Exp(x, v)", end, (8, -11)),
+        ):
+            axis.annotate(word, place, shift, textcoords="offset points", style="italic")
+        axis.set_title("A tangent plane, and a geodesic")
+    return figure
+
+
+def explain_bits() -> Any:
+    """Where the optimum may still be, answer by answer: half of it goes each time."""
+    side, goal = np.linspace(-1, 1, 300), np.array([0.35, -0.25])
+    grid = np.stack(np.meshgrid(side, side), axis=-1)
+    rng, possible = np.random.default_rng(4), np.ones(grid.shape[:2], bool)
+    with panels(1, 4, width=9.6, height=2.7) as (figure, axes):
+        panes = dict(zip((1, 2, 4, 8), axes[0], strict=True))
+        for count in range(1, 9):
+            left = grid[possible]
+            centre = left.mean(axis=0)  # a cut through the middle of what is left
+            u = np.linalg.svd(left - centre, full_matrices=False)[2][0] + 0.2 * rng.normal(size=2)
+            better = (
+                1 if np.linalg.norm(centre + u - goal) < np.linalg.norm(centre - u - goal) else -1
+            )
+            possible &= better * (grid - centre) @ u > 0
+            if count in panes:
+                axis = panes[count]
+                axis.contourf(side, side, possible, [0.5, 1.5], colors=[COLOURS[5]], alpha=0.6)
+                axis.plot(*goal, "*", color=COLOURS[0], ms=10)
+                axis.set_title(f"{count} answer{'s' * (count > 1)}")
+                axis.set(xlim=(-1, 1), ylim=(-1, 1), aspect="equal", xticks=[], yticks=[])
+    return figure
+
+
+def explain_speed(runs: int = 10) -> Any:
+    """The distance that is left: of two methods, and the least that answers of a bit allow."""
+    sphere = gd.Sphere(6)
+    goal, start = np.eye(6)[0], sphere.to_manifold(np.array([1.0, 1, 1, 1, 1, 1]))
+    scales = np.array([1.0, 1, 2, 4, 8, 16])
+
+    def f(x: np.ndarray) -> float:
+        return float((scales * (x - goal) ** 2).sum())
+
+    settings: dict[str, dict[str, Any]] = {
+        "RDNGD, of the paper": {
+            "method": "rdngd",
+            "iterations": 300,
+            "step_size": gd.cosine(0.3, 1e-4),
+            "radius": 1e-5,
+        },
+        "the default": {"budget": 600},
+    }
+    found = {
+        name: [
+            gd.minimize(
+                gd.from_objective(f), sphere, start, rng=seed,
+                monitor=lambda x: sphere.dist(x, goal), **how,
+            )
+            for seed in range(runs)
+        ]
+        for name, how in settings.items()
+    }  # fmt: skip
+    with panels(1, 1, width=7.0, height=3.6) as (figure, axes):
+        axis = convergence(found, ax=axes[0, 0])
+        duels = np.arange(0, 150)
+        least = sphere.dist(start, goal) * 2.0 ** (-duels / sphere.dim)
+        axis.plot(duels, least, "--", color=INK, lw=1.2, label="what bits allow")
+        axis.set_yscale("log")
+        axis.set(
+            ylim=(1e-9, 3), ylabel="", title="Distance to the optimum in five dimensions, radians"
+        )
+        axis.legend()
+    return figure
+
+
+def explain_noise() -> Any:
+    """How often an unsure judge is right, and what a wrong share costs."""
+    with panels(1, 2, width=8.4, height=3.0) as (figure, axes):
+        left, right = axes[0]
+        apart = np.linspace(0, 4, 200)
+        left.plot(apart, 100 / (1 + np.exp(-np.log(3) * apart)), color=COLOURS[1])
+        left.plot([1, 1, 0], [50, 75, 75], ":", color=FAINT)
+        left.set(title="Right answers of an unsure judge", ylim=(50, 102))
+        left.set(xlabel="difference, in just-noticeable ones", ylabel="%")
+        wrong = np.linspace(0.0, 0.45, 200)
+        bits = 1 + sum(p * np.log2(np.maximum(p, 1e-300)) for p in (wrong, 1 - wrong))
+        right.plot(100 * wrong, 1 / bits, color=COLOURS[0])
+        right.set(
+            title="Duels for the worth of one", xlabel="answers that are wrong, %", yscale="log"
+        )
+        right.set_yticks(ticks := [1, 2, 5, 10, 20, 50, 100], [str(t) for t in ticks])
+    return figure
+
+
 PICTURES = {
+    "explain-bits": explain_bits,
+    "explain-geodesic": explain_geodesic,
+    "explain-noise": explain_noise,
+    "explain-speed": explain_speed,
     "learn-first-duel": first_duel,
     "learn-manifolds": manifolds,
     "learn-noise": noise,

@@ -84,7 +84,7 @@ from .result import History, Result
 from .schedules import Schedule, constant, cosine, geometric
 
 if TYPE_CHECKING:
-    from . import study, web
+    from . import plotting, study, web
     from .study import (
         Duel,
         Study,
@@ -173,6 +173,7 @@ __all__ = [
     "load_study",
     "minimize",
     "paired",
+    "plotting",
     "serve",
     "space",
     "study",

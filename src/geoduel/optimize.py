@@ -41,7 +41,7 @@ from .methods.people.among import Among, AmongState
 from .methods.people.choice import for_items
 from .oracles.base import Oracle, answers_of, check_oracle, handed
 from .oracles.logged import Logged, fingerprint, seed_in
-from .result import History, Result
+from .result import SMALL, History, Result
 
 __all__ = ["Callback", "Progress", "minimize"]
 
@@ -347,6 +347,7 @@ class _Run:
         self.iteration = self.duels = self.ties = self.ties_in_a_row = self.rounds = self.idle = 0
         self.parallel = self.method.parallel
         self.history = History()
+        self.keeps_points = math.prod(self.x0.shape) <= SMALL
         self.stride = 1 if self.iterations is None else round_up(self.iterations / RECORDS)
         self.stop_reason = "iterations"
         self.on_tie = -1 if self.tie_rule == "paper" else 0  # Q is -1 unless f(x) > f(y)
@@ -513,6 +514,11 @@ class _Run:
         if self.monitor is not None:  # first: where it fails, the lists stay of one length
             best = self.manifold.unpack(copied(self.state.best))
             h.monitor.append(self.tell(self.monitor, best))
+        uncertainty, noise = self.method.uncertainty(self.state), self.method.noise(self.state)
+        if self.keeps_points:
+            h.points.append(copied(self.state.best))
+        h.uncertainty.append(uncertainty)
+        h.noise.append(noise)
         h.iteration.append(self.iteration)
         h.duels.append(self.duels)
         h.seconds.append(time.perf_counter() - self.began)

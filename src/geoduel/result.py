@@ -27,6 +27,8 @@ MESSAGES = {
 }
 """What the stop reasons of `Result` mean; a method may have others."""
 SUCCESS = ("x_tol", "resolution", "iterations", "items")
+SMALL = 128
+"""Numbers of a point, of all problems together, up to which a history keeps the points."""
 
 
 @dataclass
@@ -41,12 +43,20 @@ class History:
         Wall-clock time since the start of the run.
     monitor : list
         What ``monitor(x)`` returned at each record; empty without a monitor.
+    points : list of array
+        The best point at each record; empty where points hold more than `SMALL` numbers. There
+        ``monitor=np.copy`` keeps them all the same.
+    uncertainty, noise : list of float or None
+        As in `Result`, at each record.
     """
 
     iteration: list[int] = field(default_factory=list)
     duels: list[int] = field(default_factory=list)
     seconds: list[float] = field(default_factory=list)
     monitor: list[Any] = field(default_factory=list)
+    points: list[Array] = field(default_factory=list)
+    uncertainty: list[float | None] = field(default_factory=list)
+    noise: list[float | None] = field(default_factory=list)
 
     def at(self, iteration: int) -> int:
         """Index of the last record at or before the iteration."""

@@ -34,7 +34,7 @@ from ..manifolds.base import Manifold
 from ..methods import Method
 from ..methods.frame import Frame
 from ..methods.people.attention import Verdict
-from ..methods.people.questions import QuestionMethod
+from ..methods.people.questions import PersonMethod, QuestionMethod
 from ..oracles.base import Oracle, check_oracle, handed
 from . import holders
 from .answering import Answering
@@ -733,6 +733,50 @@ class Study:
             For what is recommended to this rater.
         """
         return self._result(rater)[1]
+
+    def ideals(self, n: int = 500, rater: str | None = None) -> np.ndarray:
+        """Return points that show where the ideal may lie: more of them where it is likelier.
+
+        Parameters
+        ----------
+        n : int
+            How many points.
+        rater : str, optional
+            From the answers of this rater alone, by default from those of all.
+
+        Returns
+        -------
+        ndarray of shape (n, *point_shape)
+            The same points for the same answers.
+
+        Raises
+        ------
+        ArgumentError
+            If the method is not made for people, and has no such belief.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import geoduel as gd
+        >>> study = gd.create_study(gd.Sphere(3), rng=0)
+        >>> for _ in range(12):  # this person likes the north
+        ...     duel = study.ask()
+        ...     answered = study.tell(duel, "a" if duel.a[2] > duel.b[2] else "b")
+        >>> bool(np.mean(study.ideals()[:, 2] > 0.5) > 0.9)
+        True
+        """
+        positive_int(n, "n")
+        if not isinstance(self.method, PersonMethod):
+            raise ArgumentError(
+                f"method {self.method_name!r} has no belief about the ideal; methods made for "
+                "people do, such as 'ideal-point'"
+            )
+        rater = _rater(rater)
+        with self._lock:
+            self._journal.read()
+            self._follow()
+            player = self._player if rater is None else self._of(rater)
+            return np.array(player.method.ideals(self.manifold, player.state, n))
 
     def _result(self, rater: str | None) -> tuple[np.ndarray, Any]:
         """What is recommended, and how well it is known."""

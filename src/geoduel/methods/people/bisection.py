@@ -349,6 +349,12 @@ class Bisection(PersonMethod):
         state = self._refined(manifold, state._replace(tables=tables))
         return self._concluded(manifold, state)
 
+    def ideals(self, manifold: Manifold, state: BisectionState, n: int) -> Array:
+        below = np.append(0.0, np.cumsum(posterior(state)))
+        return _points(
+            manifold, state.start, np.interp((np.arange(n) + 0.5) / n, below, state.edges)
+        )
+
     def observers(self, manifold: Manifold, state: BisectionState) -> dict[str, Observer]:
         """What is known about each rater."""
         _, jnd = self.scales(manifold)

@@ -278,6 +278,13 @@ class IdealPoint(PersonMethod):
         state = state._replace(belief=belief, attention=attention)
         return self._concluded(manifold, state, centre)
 
+    def ideals(self, manifold: Manifold, state: IdealPointState, n: int) -> Array:
+        belief = state.belief
+        pick = drawn(belief.weights, n, 0.5)
+        if isinstance(belief, Cloud):
+            return belief.points[pick]
+        return belief.chart.frame.at(manifold, pooled(belief)[0].ideals[pick])
+
     def observers(self, manifold: Manifold, state: IdealPointState) -> dict[str, Observer]:
         """What is known about each rater."""
         belief = state.belief

@@ -139,6 +139,10 @@ class PersonMethod(QuestionMethod):
         if not 0 <= real(self.catch, "catch") <= 0.5:
             raise ArgumentError(f"catch must be a share from 0 to 0.5, got {self.catch!r}")
 
+    @abstractmethod
+    def ideals(self, manifold: Manifold, state: Any, n: int) -> Array:
+        """Return n points that stand for the belief: more of them where the ideal is likelier."""
+
     def plan(
         self, manifold: Manifold, x0: Array, *, iterations: int | None, budget: int | None
     ) -> tuple[Method, int | None]:

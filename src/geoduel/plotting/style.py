@@ -1,7 +1,7 @@
-"""Figures. Needs the extra ``plot`` (matplotlib).
+"""One style for all figures: hues of Okabe and Ito, no box, a faint grid.
 
-One style for all: hues of Okabe and Ito, which colour-blind readers and grey prints tell apart, no
-box, a faint grid. Figures are plain matplotlib figures: no pyplot, no global state, no display.
+Colour-blind readers and grey prints tell these hues apart. Figures are plain matplotlib figures: no
+pyplot, no global state, no display.
 """
 
 from __future__ import annotations
@@ -10,25 +10,24 @@ import io
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ._support.moved import moved_names
-from .errors import MissingExtraError
+from ..errors import MissingExtraError
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["COLOURS", "as_svg", "band", "panels", "require", "save", "superscript"]
-
-__getattr__ = moved_names(__name__)
-
+__all__ = ["COLOURS", "as_svg", "band", "drawn_on", "panels", "require", "save", "superscript"]
 
 COLOURS = ["#D55E00", "#0072B2", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#7a828c"]
 INK, GRID = "#1d2025", "#d9dde3"  # the page's own colours take their place in SVG
+FAINT = "#9aa1aa"
 STYLE = {
     "font.size": 9.5,
     "axes.titlesize": 10.5,
@@ -73,15 +72,59 @@ def panels(rows: int, columns: int, width: float = 12.0, height: float = 3.4) ->
     """Give ``(figure, axes)`` in the package's style; ``axes`` has shape (rows, columns)."""
     require()
     from matplotlib import rc_context
-    from matplotlib.figure import Figure
 
     with rc_context(STYLE):  # type: ignore[arg-type]
-        figure = Figure(figsize=(width, height * rows), layout="constrained")
+        figure = _shown()[0](figsize=(width, height * rows), layout="constrained")
         yield figure, figure.subplots(rows, columns, squeeze=False)
         for axis in figure.axes:
             _label_powers(axis)
         figure.draw_without_rendering()  # the style holds only in here,
         figure.set_layout_engine("none")  # and the layout need not be found again for each file
+
+
+@cache
+def _shown() -> tuple[type[Figure], type[Axes]]:
+    """Kinds of figures and axes that a notebook shows as the last line of a cell."""
+    from matplotlib import rc_context
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    class Shown:
+        def _repr_png_(self) -> bytes:
+            stream = io.BytesIO()
+            figure: Any = self.figure  # type: ignore[attr-defined]
+            figure.savefig(stream, format="png", dpi=110, facecolor="white")
+            return stream.getvalue()
+
+    class ShownFigure(Shown, Figure):
+        pass
+
+    class ShownAxes(Shown, Axes):
+        def set_title(self, *args: Any, **settings: Any) -> Any:  # another one, in the same style
+            with rc_context(STYLE):  # type: ignore[arg-type]
+                return super().set_title(*args, **settings)
+
+    return ShownFigure, ShownAxes
+
+
+@contextmanager
+def drawn_on(ax: Axes | None, width: float = 5.6, height: float = 3.8) -> Iterator[Axes]:
+    """Give the axes, or those of a new figure in the package's style."""
+    require()
+    from matplotlib import rc_context
+
+    if ax is not None and not isinstance(ax, _shown()[1]):  # of the user's own style
+        yield ax
+        return
+    with rc_context(STYLE):  # type: ignore[arg-type]
+        if ax is not None:
+            yield ax
+            return
+        figure = _shown()[0](figsize=(width, height), layout="constrained")
+        new = figure.add_subplot(axes_class=_shown()[1])
+        yield new
+        _label_powers(new)
+        figure.draw_without_rendering()  # the style holds only in here
 
 
 def superscript(number: int) -> str:

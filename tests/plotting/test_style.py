@@ -9,6 +9,7 @@ import pytest
 
 pytest.importorskip("matplotlib")
 from geoduel.plotting import COLOURS, INK, as_svg, band, panels, save, superscript
+from geoduel.plotting.style import drawn_on
 
 
 def drawing():
@@ -100,3 +101,25 @@ def test_without_matplotlib_the_extra_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     with pytest.raises(MissingExtraError, match=r"geoduel\[plot\]"):
         require()
+
+
+def test_new_axes_have_the_style_and_show_themselves():
+    """A notebook asks an object for `_repr_png_`; axes and figures of pyplot have none."""
+    with drawn_on(None) as ax:
+        ax.plot([1, 2], [1, 1000])
+        ax.set_yscale("log")
+    assert not ax.spines["top"].get_visible()
+    assert ax._repr_png_() == ax.figure._repr_png_()
+    assert drawing()._repr_png_().startswith(b"\x89PNG")
+    assert "10³" in {t.get_text() for t in ax.get_yticklabels()}
+    with drawn_on(ax) as same:
+        assert same is ax
+        assert not same.legend(["one"]).get_frame_on()  # drawn in the same style
+
+
+def test_a_title_can_be_replaced():
+    with drawn_on(None) as ax:
+        ax.set_title("one")
+    ax.set(title="two")
+    assert (ax.get_title(loc="left"), ax.get_title()) == ("two", "")
+    assert ax.title.get_fontweight() == ax._left_title.get_fontweight() == "bold"
