@@ -18,6 +18,7 @@ import numpy as np
 
 from ._numerics.arrays import Array, copied, namespace
 from ._support.check import as_generator, one_of, positive, positive_int
+from ._support.pools import as_executor
 from ._support.progress import RECORDS, progress_bar, round_up, thin
 from .domains.base import Domain
 from .domains.feasibility import feasible_first
@@ -260,12 +261,7 @@ def _seed(log: str | Path, rng: Any) -> int:
 def _pool(executor: Executor | None, workers: int | None) -> AbstractContextManager[Any]:
     """The executor, or threads that end with the run."""
     if workers is None:
-        if executor is not None and not hasattr(executor, "map"):
-            raise ArgumentError(
-                "executor must have a method map, as concurrent.futures.Executor has, got "
-                f"{executor!r:.80}; a number of threads is workers="
-            )
-        return nullcontext(executor)
+        return nullcontext(as_executor(executor))
     if executor is not None:
         raise ArgumentError("executor and workers are both given: expected one of them")
     count = (os.cpu_count() or 1) if workers == -1 else positive_int(workers, "workers")

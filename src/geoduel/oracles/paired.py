@@ -11,6 +11,7 @@ import numpy as np
 from .._numerics.arrays import Array, copied
 from .._numerics.batches import along_one_axis, as_like
 from .._support.check import as_generator, positive_int
+from .._support.pools import run_each
 from ..errors import ArgumentError, BudgetExhaustedError, OracleError
 from .base import OracleBase
 from .objective import number_at
@@ -101,9 +102,7 @@ class Paired(OracleBase):
             for seed in row
             for point in (xs[i], ys[i])
         ]
-        values = list(
-            (map if executor is None else executor.map)(self._one, *zip(*runs, strict=True))
-        )
+        values = run_each(self._one, runs, executor)
         means = np.reshape(values, (len(xs), self._repeats, 2)).mean(axis=1)
         signs = np.sign(means[:, 0] - means[:, 1])
         return as_like(np.reshape(signs, lead), x) if lead else int(signs[0])

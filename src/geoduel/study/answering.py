@@ -122,9 +122,9 @@ class Answering:
         try:
             if self.executor is None:
                 sign = answers(self.oracle, duel.a, duel.b, duel.a.ndim)
-            else:
-                asked = self.executor.submit(answers, self.oracle, duel.a, duel.b, duel.a.ndim)
-                sign = asked.result()
+            else:  # a batch of one: what the oracle draws and counts stays in this process
+                pair = duel.a[None], duel.b[None]
+                sign = int(answers(self.oracle, *pair, duel.a.ndim, self.executor)[0])
         except Exception as error:
             cause = error.__cause__ if isinstance(error, OracleError) else None
             if not isinstance(error, self.catch) and not isinstance(cause, self.catch):
