@@ -180,7 +180,7 @@ LAYERS = [
     "domains oracles schedules",
     "methods theory",
     "optimize testing",
-    "baselines problems study",
+    "baselines bridges problems study",
     "attack web",
     "level reproduce",
     "bench",

@@ -31,10 +31,13 @@ from .errors import (
     OutOfRangeError,
     TiesWarning,
 )
+from .manifolds.adapters.foreign import refuse_foreign
+from .manifolds.adapters.pymanopt import parts_of_problem
 from .manifolds.base import Manifold
 from .methods import Method, State
 from .methods.base import DuelMethod, check_state, questions
 from .methods.named import MethodName, Settings, as_domain, named, start_point
+from .oracles import from_objective
 from .oracles.base import Oracle, answers_of, check_oracle
 from .oracles.logged import Logged, fingerprint, seed_in
 from .result import History, Result
@@ -85,8 +88,8 @@ Callback = Callable[[Progress], Any]
 
 
 def minimize(
-    oracle: Oracle,
-    manifold: Manifold,
+    oracle: Oracle | Any,
+    manifold: Manifold | None = None,
     x0: Array | None = None,
     *,
     method: MethodName | Method = "auto",
@@ -110,7 +113,8 @@ def minimize(
     ----------
     oracle : callable
         ``oracle(x, y)`` answers +1 if y is preferred, -1 if x is preferred, 0 for a tie; see
-        `geoduel.from_objective` and `geoduel.from_preference`.
+        `geoduel.from_objective` and `geoduel.from_preference`. Or a ``pymanopt.Problem``, of which
+        only values of the cost are compared; ``manifold`` is then left out.
     manifold : Manifold
         Where the points live.
     x0 : array of shape (..., *point_shape), optional
@@ -194,6 +198,10 @@ def minimize(
     one_of(ties, "ties", ("skip", "paper"))
     if timeout is not None:
         positive(timeout, "timeout")
+    if manifold is None:
+        cost, manifold = parts_of_problem(oracle)
+        oracle = from_objective(cost)
+    refuse_foreign(manifold)
     check_oracle(oracle)
     if not isinstance(manifold, Manifold):
         raise ArgumentError(f"manifold must be a Manifold such as Sphere(3), got {manifold!r:.80}")

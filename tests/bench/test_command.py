@@ -79,7 +79,7 @@ def test_the_list_names_everything(capsys):
         (["--suites", "papers"], "suite 'papers' is none of"),
         (["--methods", "newton"], "method 'newton' is none of"),
         (["--against", "nowhere.jsonl"], "nowhere.jsonl holds no runs"),
-        (["--dask", "tcp://127.0.0.1:1"], "pip install distributed"),
+        (["--dask", "tcp://127.0.0.1:1"], "geoduel[dask]"),
     ],
 )
 def test_bad_input_is_one_line_and_exit_code_2(arguments, words, capsys, tmp_path, monkeypatch):

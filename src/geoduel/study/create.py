@@ -22,6 +22,7 @@ from ..errors import (
     MissingExtraError,
     StorageError,
 )
+from ..manifolds.adapters.foreign import refuse_foreign
 from ..manifolds.base import Manifold
 from ..methods import Method, for_people
 from ..methods.named import METHODS, named
@@ -131,6 +132,7 @@ def create_study(
     >>> bool(study.recommend()[2] > 0.99)
     True
     """
+    refuse_foreign(manifold)
     if not isinstance(manifold, Manifold):
         raise ArgumentError(f"manifold must be a Manifold such as Sphere(3), got {manifold!r:.80}")
     for name, limit in {"budget": budget, "iterations": iterations}.items():
