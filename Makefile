@@ -55,6 +55,7 @@ peers: $(PEERS)/.has-test,bench,bridges  ## test what works with other packages:
 	$(PEERS)/bin/python -m pytest tests/manifolds/adapters $(ARGS)
 	$(PEERS)/bin/python -m pytest -m "slow or not slow" -k "dask or loky" tests/_support/test_pools.py tests/bench/test_command.py $(ARGS)
 	$(PEERS)/bin/python -m pytest tests/bridges src/geoduel/bridges $(ARGS)
+	$(PEERS)/bin/python -m pytest tests/test_package.py -k "examples_run and how-to" $(ARGS)
 	$(PEERS)/bin/python -m pytest tests/manifolds/test_properties.py -k jax $(ARGS)
 
 # Old versions of others use what newer ones deprecate. Without ARGS, what depends on other packages.

@@ -112,10 +112,12 @@ def point_of(trial: Any, name: str, manifold: Manifold) -> np.ndarray:
 class _Sampler(optuna.samplers.BaseSampler):
     """What both samplers share: points as parameters, and a study of this package behind."""
 
+    _usual_method: str
+
     def __init__(
         self,
         space: Mapping[str, Manifold],
-        method: str | Method,
+        method: str | Method | None = None,
         *,
         domain: Domain | None = None,
         x0: Array | None = None,
@@ -135,6 +137,7 @@ class _Sampler(optuna.samplers.BaseSampler):
         self._names = [entry for name in space for entry in _names(name, space[name])]
         bounds = [_bounds(manifold) for manifold in factors]
         self._low, self._high = (np.concatenate(side) for side in zip(*bounds, strict=True))
+        method = self._usual_method if method is None else method
         self._settings = {"method": method, "domain": domain, "x0": x0, **options}
         self._seed = seed
         self._others = independent_sampler or optuna.samplers.RandomSampler(seed)
@@ -220,8 +223,8 @@ class DuelSampler(_Sampler):
     ----------
     space : dict of str to Manifold
         The manifold of each point, by the name that `suggest_point` is given.
-    method : str or method
-        As in `geoduel.minimize`.
+    method : str or method, optional
+        As in `geoduel.minimize`, by default "duel-newton".
     domain : Domain, optional
         Feasible set.
     x0 : array, optional
@@ -249,21 +252,7 @@ class DuelSampler(_Sampler):
     array([0., 0., 1.])
     """
 
-    def __init__(
-        self,
-        space: Mapping[str, Manifold],
-        method: str | Method = "duel-newton",
-        *,
-        domain: Domain | None = None,
-        x0: Array | None = None,
-        seed: int | None = None,
-        independent_sampler: optuna.samplers.BaseSampler | None = None,
-        **options: Any,
-    ) -> None:
-        super().__init__(
-            space, method, domain=domain, x0=x0, seed=seed,
-            independent_sampler=independent_sampler, **options,
-        )  # fmt: skip
+    _usual_method = "duel-newton"
 
     def _begin(self, duels: Study) -> None:
         self._duels = duels
@@ -336,8 +325,9 @@ class PreferenceSampler(_Sampler):
     ----------
     space, domain, x0, seed, independent_sampler, **options
         As for `DuelSampler`.
-    method : str or method
-        One made for people, which learns from questions of others.
+    method : str or method, optional
+        One made for people, which learns from questions of others; by default as in
+        `geoduel.create_study`.
 
     Examples
     --------
@@ -346,21 +336,7 @@ class PreferenceSampler(_Sampler):
     >>> # study = optuna_dashboard.preferential.create_study(n_generate=4, sampler=sampler)
     """
 
-    def __init__(
-        self,
-        space: Mapping[str, Manifold],
-        method: str | Method = "auto",
-        *,
-        domain: Domain | None = None,
-        x0: Array | None = None,
-        seed: int | None = None,
-        independent_sampler: optuna.samplers.BaseSampler | None = None,
-        **options: Any,
-    ) -> None:
-        super().__init__(
-            space, method, domain=domain, x0=x0, seed=seed,
-            independent_sampler=independent_sampler, **options,
-        )  # fmt: skip
+    _usual_method = "auto"
 
     def _begin(self, duels: Study) -> None:
         self._duels = duels
