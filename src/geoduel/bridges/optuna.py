@@ -13,6 +13,7 @@ import threading
 from collections import Counter, deque
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -380,10 +381,10 @@ class PreferenceSampler(_Sampler):
             pair = better.number, worse.number
             if new[pair] > 0:
                 new[pair] -= 1
-                points = [self._tried(trial) for trial in (better, worse)]
-                if all(p is not None for p in points) and not np.array_equal(*points):
-                    places = [_placed(self.manifold, p) for p in points]
-                    self._duels.report_preference(*places)
+                a, b = self._tried(better), self._tried(worse)
+                if a is not None and b is not None and not np.array_equal(a, b):
+                    place = partial(_placed, self.manifold)
+                    self._duels.report_preference(place(a), place(b))
         self._known = now
 
 
