@@ -14,6 +14,7 @@ from collections import Counter, deque
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import partial
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -33,13 +34,13 @@ from ..methods import Method
 from ..study import Study, create_study
 
 try:
-    import optuna
-    from optuna.distributions import FloatDistribution
-    from optuna.trial import FrozenTrial, TrialState
+    optuna: Any = import_module("optuna")  # type checkers take this file for it
 except ImportError:
     raise MissingExtraError(
         "geoduel.bridges.optuna needs Optuna: pip install 'geoduel[optuna]'"
     ) from None
+
+TrialState = optuna.trial.TrialState
 
 __all__ = ["DuelSampler", "PreferenceSampler", "point_of", "suggest_point"]
 
@@ -123,7 +124,7 @@ class _Sampler(optuna.samplers.BaseSampler):
         domain: Domain | None = None,
         x0: Array | None = None,
         seed: int | None = None,
-        independent_sampler: optuna.samplers.BaseSampler | None = None,
+        independent_sampler: Any = None,
         **options: Any,
     ) -> None:
         if not isinstance(space, Mapping) or not space:
@@ -152,7 +153,7 @@ class _Sampler(optuna.samplers.BaseSampler):
         return {name: value for name, value in vars(self).items() if name not in left}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        vars(self).update(state, _lock=threading.Lock(), _of=None)
+        self.__dict__.update(state, _lock=threading.Lock(), _of=None)
 
     def _new_duels(self, seed: int) -> Study:
         return create_study(self.manifold, rng=seed, **self._settings)
@@ -167,20 +168,20 @@ class _Sampler(optuna.samplers.BaseSampler):
         """Begin with a study behind that knows nothing."""
         raise NotImplementedError
 
-    def _next(self, study: optuna.Study, trial: FrozenTrial) -> Array:
+    def _next(self, study: Any, trial: Any) -> Array:
         """The point that the trial should try."""
         raise NotImplementedError
 
     # -- Optuna's interface ------------------------------------------------------------------------
 
-    def infer_relative_search_space(
-        self, study: optuna.Study, trial: FrozenTrial
-    ) -> dict[str, FloatDistribution]:
+    def infer_relative_search_space(self, study: Any, trial: Any) -> dict[str, Any]:
         ranges = zip(self._names, self._low.tolist(), self._high.tolist(), strict=True)
-        return {name: FloatDistribution(low, high) for name, low, high in ranges}
+        return {
+            name: optuna.distributions.FloatDistribution(low, high) for name, low, high in ranges
+        }
 
     def sample_relative(
-        self, study: optuna.Study, trial: FrozenTrial, search_space: dict[str, Any]
+        self, study: Any, trial: Any, search_space: dict[str, Any]
     ) -> dict[str, Any]:
         self._raise_error_if_multi_objective(study)
         with self._lock:
@@ -189,7 +190,7 @@ class _Sampler(optuna.samplers.BaseSampler):
         return dict(zip(self._names, self._entries(point).tolist(), strict=True))
 
     def sample_independent(
-        self, study: optuna.Study, trial: FrozenTrial, param_name: str, param_distribution: Any
+        self, study: Any, trial: Any, param_name: str, param_distribution: Any
     ) -> Any:
         return self._others.sample_independent(study, trial, param_name, param_distribution)
 
@@ -202,7 +203,7 @@ class _Sampler(optuna.samplers.BaseSampler):
         """The entries as they are stored: within the bounds, beyond which rounding may lead."""
         return np.clip(np.ravel(point), self._low, self._high) + 0.0  # no storage has to keep -0.0
 
-    def _tried(self, trial: FrozenTrial) -> np.ndarray | None:
+    def _tried(self, trial: Any) -> np.ndarray | None:
         """The entries that a trial has tried; None where it has no such point."""
         if any(name not in trial.params for name in self._names):
             return None
@@ -262,7 +263,7 @@ class DuelSampler(_Sampler):
         self._seen: set[int] = set()  # trials whose end is known
         self._asked: dict[int, bytes] = {}  # what each trial of this process should try
 
-    def _next(self, study: optuna.Study, trial: FrozenTrial) -> Array:
+    def _next(self, study: Any, trial: Any) -> Array:
         self._read(study)
         try:
             wanted = self._wanted()
@@ -278,7 +279,7 @@ class DuelSampler(_Sampler):
             self._asked[trial.number] = key
         return wanted[key]
 
-    def _read(self, study: optuna.Study) -> None:
+    def _read(self, study: Any) -> None:
         """Learn how trials have ended."""
         sign = -1.0 if study.direction == optuna.study.StudyDirection.MAXIMIZE else 1.0
         for trial in study.get_trials(deepcopy=False, states=FINISHED):
@@ -305,9 +306,8 @@ class DuelSampler(_Sampler):
             told = False
             for duel in self._duels.ask(AT_ONCE, rater="trials"):
                 points = {self._entries(p).tobytes(): p for p in (duel.a, duel.b)}
-                values = [self._values.get(self._entries(p).tobytes()) for p in (duel.a, duel.b)]
-                if None not in values:
-                    a, b = values
+                a, b = (self._values.get(self._entries(p).tobytes()) for p in (duel.a, duel.b))
+                if a is not None and b is not None:
                     self._duels.tell(duel, "tie" if a == b else "a" if a < b else "b")
                     told = True
                 wanted |= {key: p for key, p in points.items() if key not in self._values}
@@ -356,7 +356,7 @@ class PreferenceSampler(_Sampler):
             self._read(study)
             return self._duels.uncertainty()
 
-    def _next(self, study: optuna.Study, trial: FrozenTrial) -> Array:
+    def _next(self, study: Any, trial: Any) -> Array:
         from optuna_dashboard.preferential import PreferentialStudy
 
         self._read(PreferentialStudy(study))
