@@ -51,15 +51,19 @@ types: $(VENV)/.has-lint $(VENV)/.has-test  ## check types
 docs: $(VENV)/.has-docs  ## build the documentation in site/
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
-peers: $(PEERS)/.has-test,bench  ## test the adapters with pymanopt, geomstats and geoopt together
+peers: $(PEERS)/.has-test,bench,bridges  ## test what works with other packages: manifolds, arrays, pools, Optuna
 	$(PEERS)/bin/python -m pytest tests/manifolds/adapters $(ARGS)
+	$(PEERS)/bin/python -m pytest -m "slow or not slow" -k "dask or loky" tests/_support/test_pools.py tests/bench/test_command.py $(ARGS)
+	$(PEERS)/bin/python -m pytest tests/bridges src/geoduel/bridges $(ARGS)
+	$(PEERS)/bin/python -m pytest tests/test_package.py -k "examples_run and how-to" $(ARGS)
+	$(PEERS)/bin/python -m pytest tests/manifolds/test_properties.py -k jax $(ARGS)
 
 # Old versions of others use what newer ones deprecate. Without ARGS, what depends on other packages.
 lowest: ARGS := $(or $(ARGS),tests/_numerics tests/pictures tests/study/storage tests/study/test_command.py tests/study/test_replay.py tests/test_cli.py tests/web/test_app.py tests/web/test_panes.py)
 lowest: $(LOWEST)/.has-lowest  ## run tests with the lowest versions that pyproject.toml allows
 	$(LOWEST)/bin/python -m pytest -W ignore::DeprecationWarning $(ARGS)
 
-bench: $(PEERS)/.has-test,bench  ## run every benchmark once, at reduced size
+bench: $(PEERS)/.has-test,bench,bridges  ## run every benchmark once, at reduced size
 	for script in benchmarks/[!_]*.py; do echo "== $$script"; $(PEERS)/bin/python $$script $(ARGS) || exit 1; done
 
 rivals: $(RIVALS)/.has-rivals  ## ask simulated people with other packages

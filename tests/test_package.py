@@ -187,7 +187,7 @@ LAYERS = [
     "domains oracles schedules",
     "methods theory",
     "optimize testing",
-    "baselines problems study",
+    "baselines bridges problems study",
     "attack plotting web",
     "level reproduce",
     "bench",
@@ -284,13 +284,13 @@ def blocks(page: Path) -> list[str]:
 
 @pytest.mark.parametrize("page", [p for p in PAGES if blocks(p)], ids=lambda p: p.name)
 def test_examples_run(page, tmp_path, monkeypatch):
-    """The blocks of a page run in order and share their names."""
+    """The blocks of a page run in order and share their names; each may need a package."""
     monkeypatch.chdir(tmp_path)
     names: dict[str, object] = {"__name__": "example"}
     for block in blocks(page):
         need = re.match(r"\s*# needs (\w+)\n", block)
         if need and find_spec(need[1]) is None:
-            pytest.skip(f"the example needs {need[1]}, which is not installed")
+            continue  # `make peers` runs those that need what CI's first environment lacks
         exec(compile(block, str(page), "exec", dont_inherit=True), names)
 
 

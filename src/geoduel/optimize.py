@@ -19,6 +19,7 @@ import numpy as np
 
 from ._numerics.arrays import Array, copied, host, namespace
 from ._support.check import as_generator, one_of, positive, positive_int
+from ._support.pools import as_executor
 from ._support.progress import RECORDS, progress_bar, round_up, thin
 from .domains.base import Domain
 from .domains.catalogue import Catalogue
@@ -33,12 +34,15 @@ from .errors import (
     OutOfRangeError,
     TiesWarning,
 )
+from .manifolds.adapters.foreign import refuse_foreign
+from .manifolds.adapters.pymanopt import parts_of_problem
 from .manifolds.base import Manifold
 from .methods import Method, State
 from .methods.base import DuelMethod, check_state, questions
 from .methods.named import MethodName, Settings, named, start_point
 from .methods.people.among import Among, AmongState
 from .methods.people.choice import for_items
+from .oracles import from_objective
 from .oracles.base import Oracle, answers_of, check_oracle, handed
 from .oracles.logged import Logged, fingerprint, seed_in
 from .result import SMALL, History, Result
@@ -90,8 +94,8 @@ Callback = Callable[[Progress], Any]
 
 
 def minimize(
-    oracle: Oracle,
-    manifold: Manifold | Domain,
+    oracle: Oracle | Any,
+    manifold: Manifold | Domain | None = None,
     x0: Any = None,
     *,
     method: MethodName | Method = "auto",
@@ -116,7 +120,8 @@ def minimize(
     ----------
     oracle : callable
         ``oracle(x, y)`` answers +1 if y is preferred, -1 if x is preferred, 0 for a tie; see
-        `geoduel.from_objective` and `geoduel.from_preference`.
+        `geoduel.from_objective` and `geoduel.from_preference`. Or a ``pymanopt.Problem``, of which
+        only values of the cost are compared; ``manifold`` is then left out.
     manifold : Manifold or Domain
         Where the points live. A domain, such as `geoduel.space` makes, stands for its manifold and
         holds.
@@ -208,6 +213,10 @@ def minimize(
     one_of(ties, "ties", ("skip", "paper"))
     if timeout is not None:
         positive(timeout, "timeout")
+    if manifold is None:
+        cost, manifold = parts_of_problem(oracle)
+        oracle = from_objective(cost)
+    refuse_foreign(manifold)
     check_oracle(oracle)
     manifold, feasible = as_place(
         manifold, getattr(method, "domain", None) if domain is None else domain, x0
@@ -300,12 +309,7 @@ def _seed(log: str | Path, rng: Any) -> int:
 def _pool(executor: Executor | None, workers: int | None) -> AbstractContextManager[Any]:
     """The executor, or threads that end with the run."""
     if workers is None:
-        if executor is not None and not hasattr(executor, "map"):
-            raise ArgumentError(
-                "executor must have a method map, as concurrent.futures.Executor has, got "
-                f"{executor!r:.80}; a number of threads is workers="
-            )
-        return nullcontext(executor)
+        return nullcontext(as_executor(executor))
     if executor is not None:
         raise ArgumentError("executor and workers are both given: expected one of them")
     count = (os.cpu_count() or 1) if workers == -1 else positive_int(workers, "workers")

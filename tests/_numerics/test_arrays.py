@@ -12,14 +12,18 @@ from geoduel._numerics import arrays
 from geoduel._numerics.arrays import (
     arc_over_sin,
     at_zero,
+    constant,
     cos_sinc,
     cosh_sinhc,
     dot,
     eps,
     expand,
+    fails,
+    holds,
     host,
     namespace,
     normal,
+    on_host,
     safe_sqrt,
     surely,
     vectors,
@@ -186,3 +190,32 @@ def test_the_root_of_zero_has_slope_zero():
     assert a.grad.tolist() == [0, 0.25]
     assert safe_sqrt(2.25) == 1.5
     assert float(safe_sqrt(np.float64(Fraction(9, 4)))) == 1.5
+
+
+def test_conditions_that_a_transformation_hides():
+    class Hidden:
+        """An array that refuses to say anything, as batches under vmap do."""
+
+        def __array_namespace__(self, api_version=None):
+            raise TypeError("the numbers are not known yet")
+
+    assert holds(np.array([True, True]), False)
+    assert not holds(np.array([True, False]), True)
+    assert [holds(Hidden(), hidden) for hidden in (True, False)] == [True, False]
+    assert not fails(Hidden())
+    assert fails(np.array([False]))
+
+
+def test_constants_are_made_once():
+    made = []
+    make = constant(lambda n: made.append(n) or np.arange(n))
+    assert make(3) is make(3)
+    assert made == [3]
+
+
+def test_by_way_of_numpy():
+    torch = pytest.importorskip("torch")
+    a = torch.ones(2, dtype=torch.float32)
+    found = on_host(lambda x: 2 * x, a)
+    assert found.dtype == torch.float32
+    assert found.tolist() == [2.0, 2.0]

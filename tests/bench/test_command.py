@@ -54,6 +54,18 @@ def test_processes_find_the_same(tmp_path):
     assert one == two
 
 
+@pytest.mark.slow
+def test_a_dask_cluster_finds_the_same(tmp_path):
+    distributed = pytest.importorskip("distributed")
+    found = []
+    with distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as c:
+        for where in ([], ["--dask", c.scheduler_address]):
+            out = tmp_path / str(len(where))
+            assert main([*SMALL, "--methods", "auto", *where, "--out", str(out)]) == 0
+            found.append({r["seed"]: r["hits"] for r in load(out / "runs.jsonl")})
+    assert found[0] == found[1]
+
+
 def test_the_list_names_everything(capsys):
     assert main(["bench", "--list"]) == 0
     shown = capsys.readouterr().out
@@ -67,7 +79,7 @@ def test_the_list_names_everything(capsys):
         (["--suites", "papers"], "suite 'papers' is none of"),
         (["--methods", "newton"], "method 'newton' is none of"),
         (["--against", "nowhere.jsonl"], "nowhere.jsonl holds no runs"),
-        (["--dask", "tcp://127.0.0.1:1"], "pip install distributed"),
+        (["--dask", "tcp://127.0.0.1:1"], "geoduel[dask]"),
     ],
 )
 def test_bad_input_is_one_line_and_exit_code_2(arguments, words, capsys, tmp_path, monkeypatch):

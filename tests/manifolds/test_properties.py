@@ -351,42 +351,95 @@ def test_what_is_not_finite_spoils_itself_alone(m):
             m.check_point(np.full_like(x, bad), "start")
 
 
-# -- torch.func.vmap -----------------------------------------------------------------------------
-
-FLAT = {"inner", "norm", "to_coords", "from_coords", "to_tangent", "riemannian_gradient"}
+# -- transformations of torch and JAX ------------------------------------------------------------
 
 
-def hidden_batches(m):
-    """Operations that docs/manifolds.md promises under `torch.func.vmap`; None for all."""
-    if isinstance(m, gd.SPD):
-        return FLAT if m.metric == "affine-invariant" else {"to_tangent"}
-    if isinstance(m, gd.Product):
-        return set.intersection(*(hidden_batches(f) or FLAT for f in m.factors))
-    flat = isinstance(m, gd.Grassmann) or (isinstance(m, gd.Stiefel) and m.p > 1)
-    return FLAT | {"to_manifold"} if flat or m == gd.Rotations(4) else None
+def beyond_vmap(m):
+    """Operations that docs/manifolds.md excepts from `torch.func.vmap`, `jax.vmap`, `jax.jit`."""
+    factors = m.factors if isinstance(m, gd.Product) else ()
+    beyond = set().union(*map(beyond_vmap, factors))
+    if isinstance(m, gd.Stiefel) and m.p > 1:
+        beyond |= {"dist", "log", "transport", "transport_along"}
+    if isinstance(m, gd.Grassmann) or getattr(m, "metric", "") == "bures-wasserstein":
+        beyond |= {"transport", "transport_along"}
+    return beyond | {"unit_tangent", "random_geodesic"}  # whose generator is NumPy's
 
 
-@EVERY
-def test_batches_that_torch_hides_work_where_the_docs_say_so(m):
-    torch, rng = pytest.importorskip("torch"), RNG(0)
+def some_arguments(m):
+    """Three of each argument of `operations`, at moderate distances."""
+    rng = RNG(0)
     x = m.random_point(rng, (3,))
     v = 0.3 * m.unit_tangent(rng, x)
     given = [x, m.exp(x, v), v, m.unit_tangent(rng, x), rng.standard_normal(x.shape)]
-    given += [rng.standard_normal((3, m.dim)), np.array([0.1, 0.2, 0.3])]
-    wanted = operations(m, *given, rng)
-    names = hidden_batches(m) or set(wanted) - {
-        "unit_tangent",
-        "random_geodesic",
-        "point_defect",
-        "tangent_defect",
-    }
-    for name in names:
+    return [*given, rng.standard_normal((3, m.dim)), np.array([0.1, 0.2, 0.3])]
 
-        def one(*arrays, name=name):
-            return operations(m, *arrays, rng)[name]()
 
-        found = torch.func.vmap(one)(*map(torch.asarray, given))
+def one_of_three(m, name):
+    """The operation of one problem, as a function of arrays."""
+    return lambda *arrays: operations(m, *arrays, RNG(1))[name]()
+
+
+@pytest.mark.filterwarnings("ignore:There is a performance drop:UserWarning")
+@EVERY
+def test_batches_that_torch_hides_work_where_the_docs_say_so(m):
+    torch, given = pytest.importorskip("torch"), some_arguments(m)
+    wanted = operations(m, *given, RNG(1))
+    for name in set(wanted) - beyond_vmap(m):
+        found = torch.func.vmap(one_of_three(m, name))(*map(torch.asarray, given))
         np.testing.assert_allclose(found.numpy(), wanted[name](), atol=1e-12, err_msg=name)
+
+
+@pytest.fixture
+def jax():
+    jax = pytest.importorskip("jax")
+    with jax.enable_x64(True):
+        yield jax
+
+
+# JAX compiles each operation by itself where no transformation puts them together.
+QUICK = [gd.Sphere(3), gd.Stiefel(3, 2)]
+EAGER = [*QUICK, *(pytest.param(m, marks=pytest.mark.slow) for m in GEOMETRIES if m not in QUICK)]
+
+
+@pytest.mark.parametrize("m", EAGER, ids=str)
+def test_jax_arrays_come_out_where_they_went_in(m, jax):
+    given = some_arguments(m)
+    arrays = [jax.numpy.asarray(a) for a in given]
+    for which in (lambda a: a, lambda a: a[0]):  # three problems, and one
+        wanted = operations(m, *map(which, given), RNG(1))
+        for name, call in operations(m, *map(which, arrays), RNG(1)).items():
+            found = call()
+            assert isinstance(found, jax.Array | float), name
+            assert name == "extent" or found.dtype == np.float64, name
+            np.testing.assert_allclose(found, wanted[name](), rtol=1e-9, atol=1e-9, err_msg=name)
+    m.check_point(arrays[0])
+    m.check_tangent(arrays[0], arrays[2])
+
+
+@EVERY
+def test_jax_transforms_what_the_docs_promise(m, jax):
+    given = some_arguments(m)
+    arrays = [jax.numpy.asarray(a) for a in given]
+    wanted = operations(m, *given, RNG(1))
+    names = sorted(set(wanted) - beyond_vmap(m))
+    for name in names:
+        jax.eval_shape(one_of_three(m, name), *arrays)  # all that jit needs but the compiler
+
+    def all_of_them(*arrays):
+        return [one_of_three(m, name)(*arrays) for name in names]
+
+    compiled = jax.jit(jax.vmap(all_of_them))(*arrays)
+    for name, found in zip(names, compiled, strict=True):
+        np.testing.assert_allclose(found, wanted[name](), rtol=1e-9, atol=1e-9, err_msg=name)
+
+
+@EVERY
+def test_jax_says_what_it_cannot_transform(m, jax):
+    """An error of JAX's, and never a wrong number."""
+    arrays = [jax.numpy.asarray(a) for a in some_arguments(m)]
+    for name in beyond_vmap(m) - {"unit_tangent", "random_geodesic"}:
+        with pytest.raises((TypeError, AttributeError)):
+            jax.eval_shape(one_of_three(m, name), *arrays)
 
 
 # -- whatever comes in ---------------------------------------------------------------------------

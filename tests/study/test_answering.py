@@ -102,6 +102,24 @@ def test_waiting_ends_with_the_time():
     assert study.progress().answered == 0
 
 
+def test_a_straggler_holds_up_nobody():
+    """Methods made for people learn from answers in any order; DuelNewton asks blocks of d."""
+    for method, others in (("ideal-point", 8), ("duel-newton", 2)):
+        first, rest = threading.Lock(), threading.Semaphore(0)
+
+        def oracle(x, y, first=first, rest=rest, others=others):
+            if first.acquire(blocking=False):  # the first question is answered after the others
+                assert all(rest.acquire(timeout=20) for _ in range(others))
+            else:
+                rest.release()
+            return int(np.sign(size(x) - size(y)))
+
+        study = fresh(method)
+        study.optimize(gd.from_objective(size), 30)
+        study.optimize(oracle, others + 1, workers=2)
+        assert study.progress().answered == 31 + others
+
+
 def test_errors_that_are_caught_skip_the_question(caplog):
     failures = iter([True, False, True, *[False] * 100])
 

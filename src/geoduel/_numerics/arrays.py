@@ -1,4 +1,4 @@
-"""The few array helpers every file shares. NumPy and torch run through one text.
+"""The few array helpers every file shares. NumPy, torch and JAX run through one text.
 
 The geometric functions are called a hundred thousand times on single small points, so the
 helpers answer a plain float without building arrays around it.
@@ -7,18 +7,27 @@ helpers answer a plain float without building arrays around it.
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable
+from contextlib import nullcontext
 from functools import cache
 from typing import Any, TypeAlias
 
 import numpy as np
-from array_api_compat import array_namespace, device, is_numpy_namespace, is_torch_array
+from array_api_compat import (
+    array_namespace,
+    device,
+    is_jax_array,
+    is_numpy_namespace,
+    is_torch_array,
+)
 
 __all__ = [
     "Array",
     "arc_over_sin",
     "at_zero",
     "blas",
+    "constant",
     "cos_sinc",
     "cosh_sinhc",
     "device",
@@ -27,9 +36,11 @@ __all__ = [
     "expand",
     "fails",
     "fast_short_dot",
+    "holds",
     "host",
     "namespace",
     "normal",
+    "on_host",
     "safe_sqrt",
     "settled",
     "signs",
@@ -40,7 +51,7 @@ __all__ = [
 ]
 
 Array: TypeAlias = Any
-"""A NumPy or torch array: the Array API has no common static type yet."""
+"""A NumPy, torch or JAX array: the Array API has no common static type yet."""
 
 
 _FLOAT64, _NDARRAY = np.dtype(np.float64), np.ndarray
@@ -59,7 +70,7 @@ def namespace(*arrays: Array) -> Any:
         return _SPACES[kind]
     xp = array_namespace(*(a for a in arrays if not isinstance(a, float | int)))
     xp = np if is_numpy_namespace(xp) else xp
-    if is_torch_array(arrays[0]):  # other types may serve several namespaces
+    if is_torch_array(arrays[0]) or is_jax_array(arrays[0]):  # others may serve several namespaces
         _SPACES[kind] = xp
     return xp
 
@@ -227,19 +238,47 @@ def surely(condition: Any) -> bool:
     )
 
 
-def fails(condition: Array) -> bool:
-    """Whether a condition fails for some entry; under ``torch.func.vmap``, which hides it, no."""
+HIDDEN = (RuntimeError, TypeError)
+"""Errors of torch and JAX where a transformation such as ``vmap`` or ``jit`` hides numbers."""
+
+
+def holds(condition: Array, hidden: bool) -> bool:
+    """Whether a condition holds for all entries; ``hidden`` where a transformation hides them."""
     try:
-        return not bool(namespace(condition).all(condition))
-    except RuntimeError:
-        return False
+        return bool(namespace(condition).all(condition))
+    except HIDDEN:
+        return hidden
+
+
+def fails(condition: Array) -> bool:
+    """Whether a condition fails for some entry; where a transformation hides it, no."""
+    return not holds(condition, True)
+
+
+def constant(make: Callable[..., Any]) -> Callable[..., Any]:
+    """Make an array, or several, once for each arguments; also while JAX traces a function."""
+
+    @cache
+    def made(*arguments: Any) -> Any:
+        jax = sys.modules.get("jax")
+        with nullcontext() if jax is None else jax.ensure_compile_time_eval():
+            return make(*arguments)
+
+    return made
+
+
+def on_host(f: Callable[..., Array], *arrays: Array) -> Array:
+    """``f`` of these arrays, which cannot be written to, by way of NumPy; no derivatives."""
+    like = arrays[0]
+    result = f(*map(host, arrays))
+    return namespace(like).asarray(result, dtype=like.dtype, device=device(like))
 
 
 def top(a: Array) -> float:
     """Largest of some numbers, NaN if one is NaN, as a plain float; -inf if there are none.
 
-    Where to ask would take a while, on an accelerator, or is not possible, under
-    ``torch.func.vmap``, the answer is -inf.
+    Where to ask would take a while, on an accelerator, or where a transformation hides them, the
+    answer is -inf.
     """
     if type(a) is _NDARRAY:
         return a.item(a.argmax()) if a.size else -math.inf
@@ -252,7 +291,7 @@ def top(a: Array) -> float:
     a = a.detach() if hasattr(a, "detach") else a
     try:
         return float(namespace(a).max(a))
-    except (RuntimeError, ValueError):
+    except (*HIDDEN, ValueError):
         return -math.inf
 
 

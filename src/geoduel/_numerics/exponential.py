@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left
-from functools import cache
 from typing import Any
 
 import numpy as np
 
-from .arrays import Array, device, namespace
+from .arrays import Array, constant, device, namespace
 from .linalg import fast_matmul
 
 __all__ = ["expm1", "fast_series", "series"]
@@ -87,7 +86,7 @@ def fast_series(a: np.ndarray, coefficients: np.ndarray) -> np.ndarray:
 _REACHES = [(math.factorial(k + 1) * 2**-53) ** (1 / k) for k in (4, 8, 12, 16)]
 
 
-@cache
+@constant
 def _coefficients(rows: int, xp: Any, dtype: Any, where: Any) -> Array:
     """1/k! from k = 1 on, four a row."""
     numbers = [[1 / math.factorial(4 * i + k) for k in (1, 2, 3, 4)] for i in range(rows)]

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import NotOnManifoldError
-from .arrays import Array, device, eps, expand, namespace
+from .arrays import Array, constant, device, eps, expand, fails, namespace
 from .gradients import detached
 
 __all__ = [
@@ -48,7 +48,7 @@ def identity(like: Array, size: int | None = None) -> Array:
     return _identity(namespace(like), size or like.shape[-1], like.dtype, where)
 
 
-@cache
+@constant
 def _identity(xp: Any, n: int, dtype: Any, where: Any) -> Array:
     return xp.eye(n, dtype=dtype, device=where)
 
@@ -172,7 +172,7 @@ def eigh_positive(x: Array) -> tuple[Array, Array]:
         If an eigenvalue is negative by more than rounding explains; the message names it.
     """
     values, vectors = eigh(x)
-    if bool(namespace(x).any(values[..., 0] <= 0)):
+    if fails(~(values[..., 0] <= 0)):
         values, vectors = eigh(_repaired(x, "x"))
     return values, vectors
 
@@ -198,7 +198,7 @@ def _repaired(a: Array, name: str) -> Array:
     xp = namespace(a)
     values, vectors = eigh(detached(a))
     rounding = 4 * a.shape[-1] * eps(a) * values[..., -1:]
-    if bool(xp.any((values[..., -1] <= 0) | (values[..., 0] <= -rounding[..., 0]))):
+    if fails(~((values[..., -1] <= 0) | (values[..., 0] <= -rounding[..., 0]))):
         raise NotOnManifoldError(
             f"{name} is not positive definite: its smallest eigenvalue is "
             f"{float(xp.min(values)):.6g}, expected > 0"

@@ -15,13 +15,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from functools import cache
 from typing import Any
 
 import numpy as np
 
 from ..errors import OutOfRangeError
-from .arrays import Array, device, eps, expand, namespace, top
+from .arrays import Array, constant, device, eps, expand, namespace, top
 from .gradients import attach, detached, tracked
 from .linalg import congruence, eigh, eigh_positive, fast_matmul
 
@@ -60,7 +59,7 @@ def unpack(c: Array, n: int) -> Array:
     return xp.reshape(xp.take(c / weight, index, axis=-1), (*c.shape[:-1], n, n))
 
 
-@cache
+@constant
 def _layout(n: int, xp: Any, dtype: Any, where: Any) -> tuple[Array, Array, Array]:
     """Place of each coordinate in the matrix, coordinate of each entry, weights."""
     rows, columns = np.tril_indices(n)
@@ -236,12 +235,12 @@ def exponential(
                 f"exp({top(reach):.6g}), beyond the numbers of {w.dtype}"
             )
         near = reach <= 1
-        if near.ndim:  # several problems
+        if isinstance(near, np.bool):  # one problem
+            e, before = (xp.expm1(a), product) if near else (xp.exp(a), 0.0)
+        else:
             near = near[..., None]
             e = xp.where(near, xp.expm1(a), xp.exp(a))
             before = xp.where(near[..., None], product, 0.0)
-        else:
-            e, before = (xp.expm1(a), product) if near else (xp.exp(a), 0.0)
         if tracked(w, t):
             tw = expand(t, 2) * w
             middle = attach(

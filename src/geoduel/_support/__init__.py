@@ -1,1 +1,1 @@
-"""What every part needs: checks of arguments, progress, files, lazy names, old module paths."""
+"""What every part needs: checks of arguments, progress, pools, files, lazy names, old paths."""

@@ -157,7 +157,7 @@ def _executor(workers: int, dask: str | None) -> Iterator[Executor | None]:
         try:
             from distributed import Client  # type: ignore[import-not-found]
         except ImportError:
-            raise MissingExtraError("--dask needs Dask: pip install distributed") from None
+            raise MissingExtraError("--dask needs Dask: pip install 'geoduel[dask]'") from None
         with Client(dask) as client:
             yield client.get_executor()
     elif workers > 1:

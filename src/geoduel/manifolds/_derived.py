@@ -12,7 +12,7 @@ from typing import Protocol
 
 import numpy as np
 
-from .._numerics.arrays import Array, eps, host, namespace
+from .._numerics.arrays import Array, device, eps, host, namespace
 from ..errors import GeoduelError
 
 __all__ = [
@@ -83,7 +83,7 @@ def orthonormal_basis(m: Geometry, x: Array, tilt: float = 1.0) -> tuple[Array, 
     for _ in range(2):
         gram = _gram(m, x, rows)
         if spoilt:  # LAPACK refuses what is not finite
-            gram = xp.where(sound, gram, xp.eye(d, dtype=x.dtype, device=x.device))
+            gram = xp.where(sound, gram, xp.eye(d, dtype=x.dtype, device=device(x)))
         factor = xp.linalg.cholesky(gram)
         rows = xp.linalg.solve(factor, rows)
         dual = xp.matmul(xp.matrix_transpose(factor), dual)
@@ -92,7 +92,7 @@ def orthonormal_basis(m: Geometry, x: Array, tilt: float = 1.0) -> tuple[Array, 
             break
     if not spoilt:
         return rows, dual
-    nan = xp.asarray(math.nan, dtype=x.dtype, device=x.device)
+    nan = xp.asarray(math.nan, dtype=x.dtype, device=device(x))
     return xp.where(sound, rows, nan), xp.where(sound, dual, nan)
 
 
@@ -106,7 +106,7 @@ def _directions(m: Geometry, x: Array, tilt: float) -> tuple[Array, Array, Array
     """Right singular vectors of the projections, their weights, and where x is finite."""
     xp, shape = namespace(x), m.point_shape
     lead, size = tuple(x.shape[: x.ndim - len(shape)]), math.prod(shape)
-    units = xp.eye(size, dtype=x.dtype, device=x.device)
+    units = xp.eye(size, dtype=x.dtype, device=device(x))
     spanning = m.to_tangent(_more(x, len(shape)), xp.reshape(units, (size, *shape)))
     spanning = xp.reshape(xp.broadcast_to(spanning, (*lead, size, *shape)), (*lead, size, size))
     sound = xp.isfinite(xp.sum(spanning, axis=(-2, -1)))
@@ -114,7 +114,7 @@ def _directions(m: Geometry, x: Array, tilt: float) -> tuple[Array, Array, Array
         spanning = xp.where(sound[..., None, None], spanning, units)
     if not tilt:
         return (*xp.linalg.svd(spanning, full_matrices=False)[:0:-1], sound)
-    weights = xp.asarray(_weights(size, tilt), dtype=x.dtype, device=x.device)
+    weights = xp.asarray(_weights(size, tilt), dtype=x.dtype, device=device(x))
     _, s, rows = xp.linalg.svd(weights * spanning, full_matrices=False)
     return xp.where(xp.matmul(rows, weights) < 0, -rows, rows), s, sound
 
@@ -131,7 +131,7 @@ def _gram(m: Geometry, x: Array, rows: Array) -> Array:
     """Inner products of flat tangent vectors at x: ``(..., d, d)``."""
     xp, d, axes = namespace(x), rows.shape[-2], len(m.point_shape)
     vectors = xp.reshape(rows, (*rows.shape[:-1], *m.point_shape))
-    first, second, place = (xp.asarray(k, device=x.device) for k in _pairs(d))
+    first, second, place = (xp.asarray(k, device=device(x)) for k in _pairs(d))
     lead, x = tuple(rows.shape[:-2]), _more(x, axes)
     count = max(1, _BLOCK // math.prod((*lead, rows.shape[-1])))
     products = []
@@ -171,7 +171,7 @@ def ladder_transport(m: Geometry, x: Array, v: Array, w: Array) -> Array:
     x, v = _detached(x), _detached(v)
     y, axes = m.exp(x, v), len(m.point_shape)
     xp, x1, y1 = namespace(y), _more(x, axes), _more(y, axes)
-    identity = xp.eye(m.dim, dtype=y.dtype, device=y.device)
+    identity = xp.eye(m.dim, dtype=y.dtype, device=device(y))
     here, there = m.from_coords(x1, identity), m.from_coords(y1, identity)
     turn = _reflection(m.inner(x1, _more(v, axes), here))
     turned = xp.reshape(xp.matmul(turn, _flat(here, axes)), (*turn.shape[:-1], *m.point_shape))
@@ -184,7 +184,7 @@ def ladder_transport(m: Geometry, x: Array, v: Array, w: Array) -> Array:
 def _reflection(c: Array) -> Array:
     """Householder reflections, ``(..., d, d)``; the first row has the direction of ±c."""
     xp, d = namespace(c), c.shape[-1]
-    identity = xp.eye(d, dtype=c.dtype, device=c.device)
+    identity = xp.eye(d, dtype=c.dtype, device=device(c))
     length = xp.linalg.vector_norm(c, axis=-1, keepdims=True)
     c = c / xp.where(length == 0, xp.ones_like(length), length)
     u = c + identity[0, :] * xp.where(c[..., :1] < 0, -xp.ones_like(length), xp.ones_like(length))
@@ -259,7 +259,7 @@ def dist_by_variation(m: Geometry, x: Array, y: Array) -> Array:
     xp = namespace(y)
     aside = np.random.default_rng(0).standard_normal(m.dim)  # in no direction of a symmetry
     aside *= eps(y) ** (1 / 3) * m.typical_dist / np.linalg.norm(aside)
-    z = m.exp(y, m.from_coords(y, xp.asarray(aside, dtype=y.dtype, device=y.device)))
+    z = m.exp(y, m.from_coords(y, xp.asarray(aside, dtype=y.dtype, device=device(y))))
     d = m.norm(x, m.log(x, z))
     return d - m.inner(z, m.log(z, x), m.log(z, y)) / d
 

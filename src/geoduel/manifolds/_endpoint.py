@@ -14,12 +14,11 @@ steps up to the injectivity radius, and gives the derivative of the logarithm as
 from __future__ import annotations
 
 import math
-from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._numerics.arrays import Array, cos_sinc, dot, eps, namespace, safe_sqrt
+from .._numerics.arrays import Array, constant, cos_sinc, device, dot, eps, namespace, safe_sqrt
 from ._frames import flat, frobenius, identity
 
 __all__ = [
@@ -69,7 +68,7 @@ def shortest(target: Array, c: int, radius: float) -> Shortest:
     doubt, ambiguous = ~(length < radius), length > math.inf
     votes = xp.zeros_like(length)
     close = eps(u) ** 0.375
-    count = xp.arange(1, u.shape[-1] + 1, dtype=u.dtype, device=u.device)
+    count = xp.arange(1, u.shape[-1] + 1, dtype=u.dtype, device=device(u))
     for k in range(c - 1, 9):
         if not bool(xp.any(doubt)):
             break
@@ -102,7 +101,7 @@ def shortest(target: Array, c: int, radius: float) -> Shortest:
 def linearize(u: Array, m: int, p: int, c: float) -> Flow:
     """The end point of the geodesic u, and how it moves with u."""
     xp = namespace(u)
-    rows, columns, *_ = layout(m, p, c, xp, u.dtype, u.device)
+    rows, columns, *_ = layout(m, p, c, xp, u.dtype, device(u))
     back, jacobian = _moving(skew(u, m, p, c), rows, columns)
     split = p * (p - 1) // 2
     jacobian[..., :split] *= c
@@ -130,7 +129,7 @@ def coordinates(v: Array) -> Array:
     """Coordinates u of [A; B], m x p; of the top the skew part counts."""
     xp = namespace(v)
     m, p = v.shape[-2:]
-    rows, columns, *_ = layout(m, p, 1, xp, v.dtype, v.device)
+    rows, columns, *_ = layout(m, p, 1, xp, v.dtype, device(v))
     top = v[..., :p, :]
     v = xp.concat([0.5 * (top - top.mT), v[..., p:, :]], axis=-2)
     return xp.take(flat(v), p * rows + columns, axis=-1)
@@ -146,7 +145,7 @@ def combine(x: Array, q: Array, u: Array) -> Array:
 def skew(u: Array, m: int, p: int, c: float) -> Array:
     """Ω = [[cA, -Bᵀ], [B, 0]] of size m."""
     xp = namespace(u)
-    *_, index, factor = layout(m, p, c, xp, u.dtype, u.device)
+    *_, index, factor = layout(m, p, c, xp, u.dtype, device(u))
     return xp.reshape(xp.take(u, index, axis=-1), (*u.shape[:-1], m, m)) * factor
 
 
@@ -155,7 +154,7 @@ def tolerance(target: Array) -> float:
     return max(eps(target) ** 0.75, 4 * target.shape[-2] * eps(target))
 
 
-@cache
+@constant
 def layout(m: int, p: int, c: float, xp: Any, dtype: Any, where: Any) -> tuple[Array, ...]:
     """Row and column of each coordinate; coordinate and factor of each of the m² entries of Ω."""
     below = np.tri(m, k=-1, dtype=bool)
@@ -178,7 +177,7 @@ def _newton(target: Array, start: Array, c: float) -> tuple[Array, Array]:
     m, p = target.shape[-2:]
     goal = tolerance(target)
     u, step = xp.zeros_like(start), start + 0.0
-    best = xp.full(start.shape[:-1], math.inf, dtype=start.dtype, device=start.device)
+    best = xp.full(start.shape[:-1], math.inf, dtype=start.dtype, device=device(start))
     live = best > goal
     for _ in range(40):
         trial = u[live] + step[live]
@@ -240,7 +239,7 @@ def _moving(omega: Array, rows: Array, columns: Array) -> tuple[Array, Array]:
 def _eigen(omega: Array) -> tuple[Array, Array, Array]:
     """i, w and Q with Ω = -i Q w Qᴴ."""
     xp = namespace(omega)
-    i = xp.asarray(1j, dtype=xp.result_type(omega.dtype, xp.complex64), device=omega.device)
+    i = xp.asarray(1j, dtype=xp.result_type(omega.dtype, xp.complex64), device=device(omega))
     return i, *xp.linalg.eigh(i * omega)
 
 

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from functools import cache
 from typing import Any
 
 import numpy as np
 
 from .._numerics.arrays import (
+    HIDDEN,
     Array,
+    constant,
     device,
     dot,
     eps,
@@ -133,9 +134,15 @@ def finite(a: Array) -> tuple[Array, Array]:
 _LONG = 64.0  # lengths from which on series and squarings of matrices lose too much
 
 
-def too_long(length: float) -> bool:
-    """Whether a geodesic turns so often that its end is to be found by eigenvectors."""
-    return length > _LONG
+def too_long(length: Array) -> bool:
+    """Whether a geodesic turns so often that its end is to be found by eigenvectors.
+
+    Where a transformation hides its length, it may be so long.
+    """
+    try:
+        return largest(length) > _LONG
+    except HIDDEN:
+        return True
 
 
 def shortened(v: Array, length2: Array) -> tuple[Array, Array]:
@@ -247,7 +254,7 @@ def generator(a: Array, gram: Array, integral: bool = False) -> Array:
     return xp.concat([xp.concat(top, axis=-1), lower], axis=-2)
 
 
-@cache
+@constant
 def _lower(p: int, integral: bool, xp: Any, dtype: Any, where: Any) -> Array:
     """Rows [I 0], or [I 0 0] and [0 0 0]."""
     rows = 2 if integral else 1

@@ -14,10 +14,13 @@ from typing import Any
 import numpy as np
 
 from .._numerics.arrays import (
+    HIDDEN,
     Array,
+    device,
     dot,
     eps,
     expand,
+    fails,
     largest,
     namespace,
     normal,
@@ -258,7 +261,7 @@ class Manifold(ABC):
         if value.ndim == len(self.point_shape):
             try:
                 cut = bool(bad)
-            except RuntimeError:  # torch.func.vmap hides a batch
+            except HIDDEN:  # whether it is one problem or a batch
                 cut = None
             if cut:
                 raise CutLocusError(
@@ -268,7 +271,7 @@ class Manifold(ABC):
             if cut is False:
                 return value
         xp = namespace(value)
-        nan = xp.asarray(math.nan, dtype=value.dtype, device=value.device)
+        nan = xp.asarray(math.nan, dtype=value.dtype, device=device(value))
         return xp.where(expand(bad, len(self.point_shape)), nan, value)
 
     @own_border
@@ -380,7 +383,7 @@ class Manifold(ABC):
         """
         axes, size = len(self.point_shape), math.prod(self.point_shape)
         xp = namespace(g)
-        identity = xp.eye(self.dim, dtype=g.dtype, device=g.device)
+        identity = xp.eye(self.dim, dtype=g.dtype, device=device(g))
         basis = self.from_coords(xp.expand_dims(x, axis=-axes - 1), identity)
         basis = xp.reshape(basis, (*basis.shape[: basis.ndim - axes], size))
         flat = xp.reshape(g, (*g.shape[: g.ndim - axes], size, 1))
@@ -523,7 +526,7 @@ class Manifold(ABC):
             raise ArgumentError(
                 f"{name} has shape {tuple(a.shape)}, expected {self._shape_words()} for {self}"
             )
-        if not bool(xp.all(xp.isfinite(a))):
+        if fails(xp.isfinite(a)):
             raise ArgumentError(f"{name} is not finite: it holds NaN or infinite entries")
 
     def _shape_words(self) -> str:

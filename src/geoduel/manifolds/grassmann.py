@@ -13,6 +13,7 @@ from .._numerics.arrays import (
     at_zero,
     eps,
     expand,
+    holds,
     namespace,
     normal,
     safe_sqrt,
@@ -29,7 +30,6 @@ from ._frames import (
     flat,
     frobenius,
     generator,
-    largest,
     long_way,
     reflector,
     refuse_far_transport,
@@ -128,7 +128,7 @@ class Grassmann(FrameManifold):
         m, length = generator(0.0 * gram, gram), safe_sqrt(length2)
 
         def point(t: float | Array) -> Array:
-            if too_long(largest(abs(t) * length)):
+            if too_long(abs(t) * length):
                 y = long_way(x, 0.0 * gram, v, 1, t)
             else:
                 e = expm(expand(t, 2) * m, abs(t) * length)[..., : self.p]
@@ -201,10 +201,10 @@ def squared_angles(k: Array, off: Array) -> Array:
     theta = xp.asin(xp.sqrt(xp.where(usual, sin2, 0.5)))
     theta2 = xp.where(usual, theta * theta, xp.where(sin2 > 0, sin2, 0.0))
     far = sin2[..., -1] > 0.9
-    if bool(xp.any(far)):
-        large = sin2[far] > 0.5
-        theta = xp.acos(xp.where(large, xp.linalg.svdvals(k[far]), 0.5))
-        theta2[far] = xp.where(large, theta * theta, theta2[far])
+    if not holds(~far, False):
+        large = far[..., None] & (sin2 > 0.5)
+        theta = xp.acos(xp.where(large, xp.linalg.svdvals(k), 0.5))
+        theta2 = xp.where(large, theta * theta, theta2)
     return xp.where(sound, xp.sum(theta2, axis=-1), math.nan)
 
 

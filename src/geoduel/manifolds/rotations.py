@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
 from typing import Any
 
 import numpy as np
@@ -13,12 +12,14 @@ import numpy as np
 from .._numerics.arrays import (
     Array,
     at_zero,
+    constant,
     cos_sinc,
     device,
     dot,
     eps,
     expand,
     fails,
+    holds,
     namespace,
     normal,
     safe_sqrt,
@@ -225,7 +226,7 @@ class Rotations(Manifold):
     def point_defect(self, x: Array) -> tuple[str, Array]:
         xp = namespace(x)
         det = xp.linalg.det(x)
-        if bool(xp.any(det < 0)):
+        if fails(~(det < 0)):
             worst = float(xp.min(det))
             return f"|det x - 1|, with determinant {worst:.3g} (a reflection),", abs(det - 1)
         return "the largest entry of |xᵀx - 1|", _peak(x.mT @ x - identity(x))
@@ -265,9 +266,10 @@ def _exponential(omega: Array, size2: Array) -> Callable[[float | Array], Array]
     else:
 
         def turn(t: float | Array) -> Array:
-            size = math.sqrt(largest(t * t * size2))
-            if too_long(size):
+            length = safe_sqrt(t * t * size2)
+            if too_long(length):
                 return turned(expand(t, 2) * omega) - identity(omega)
+            size = largest(length)
             e = expm1(expand(t, 2) * omega, size)
             if size > 4:  # each of the squarings has doubled the rounding errors
                 e = renew(identity(e) + e) - identity(e)
@@ -330,7 +332,7 @@ def _logarithm(g: Array) -> tuple[Array, Array]:
     slope = xp.where(zero, ones, xp.atan(length) / xp.where(zero, ones, length))
     omega = 2 * (tan @ (p * slope[..., None, :]) @ p.mT)
     longest = 2 * xp.atan(length[..., -1])
-    if bool(xp.any(far)):
+    if not holds(~far, False):
         far = far[..., :, None] & far[..., None, :]
         turn, least = _complex_structure(tan, far)
         omega = xp.where(far, math.pi * turn - omega, omega)
@@ -393,7 +395,7 @@ def _skew(c: Array, n: int) -> Array:
     return sign * xp.reshape(xp.take(c, places, axis=-1), (*c.shape[:-1], n, n))
 
 
-@cache
+@constant
 def _layout(n: int, xp: Any, dtype: Any, where: Any) -> tuple[Array, Array, Array]:
     """Places of the coordinates among the n² entries; the coordinate of each entry; its sign."""
     rows, columns = np.tril_indices(n, -1)

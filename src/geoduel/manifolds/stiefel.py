@@ -5,7 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
+
+from array_api_compat import is_jax_array
 
 from .._numerics.arrays import (
     Array,
@@ -13,6 +15,7 @@ from .._numerics.arrays import (
     expand,
     namespace,
     normal,
+    on_host,
     safe_sqrt,
     settled,
     signs,
@@ -179,7 +182,7 @@ class Stiefel(FrameManifold):
         p = self.p
 
         def point(t: float | Array) -> Array:
-            if too_long(largest(abs(t) * size)):
+            if too_long(abs(t) * size):
                 y = long_way(x, a, b, self._c, t)
             else:
                 e = expm(expand(t, 2) * m, abs(t) * size)[..., :p]
@@ -293,6 +296,8 @@ class Stiefel(FrameManifold):
 
     def _logarithm(self, x: Array, y: Array, unique: bool) -> Array:
         """Shortest geodesic found from x to y; with ``unique`` only if no other is as short."""
+        if is_jax_array(x):  # which the search below could not write to
+            return on_host(partial(self._logarithm, unique=unique), x, y)
         xp = namespace(x, y)
         x, y = xp.broadcast_arrays(x, y)
         tracked = getattr(x, "requires_grad", False) or getattr(y, "requires_grad", False)

@@ -27,6 +27,7 @@ import numpy as np
 
 from .._numerics.arrays import Array, copied, host, namespace
 from .._numerics.batches import along_one_axis, as_like, leading_shape
+from .._support.pools import run_each
 from ..errors import ArgumentError, BudgetExhaustedError, OracleError
 
 __all__ = [
@@ -146,21 +147,27 @@ def _checked_answers(
     executor: Executor | None = None,
 ) -> Any:
     """Ask a user's oracle, with copies: whatever it writes to them, the method's points stay."""
+    if getattr(oracle, "vectorized", False) or point_ndim is None:
+        answer = _said(oracle, copied(x), copied(y))
+    elif x.ndim == y.ndim == point_ndim:
+        return checked_answer(_said(oracle, copied(x), copied(y)))
+    else:
+        lead, pairs = along_one_axis(point_ndim, x, y)
+        rows = zip(*map(copied, pairs), strict=True)
+        each = run_each(partial(_said, oracle), rows, executor)
+        return as_like(np.reshape([checked_answer(a) for a in each], lead), x)
+    lead = tuple(np.shape(answer)) if point_ndim is None else leading_shape(point_ndim, x, y)
+    return _checked_batch(answer, lead, x) if lead else checked_answer(answer)
+
+
+def _said(oracle: Oracle, x: Array, y: Array) -> Any:
+    """What a user's oracle says; what it raises becomes an OracleError."""
     try:
-        if getattr(oracle, "vectorized", False) or point_ndim is None:
-            answer = oracle(copied(x), copied(y))
-        elif x.ndim == y.ndim == point_ndim:
-            return checked_answer(oracle(copied(x), copied(y)))
-        else:
-            lead, pairs = along_one_axis(point_ndim, x, y)
-            each = (map if executor is None else executor.map)(oracle, *map(copied, pairs))
-            return as_like(np.reshape([checked_answer(a) for a in each], lead), x)
+        return oracle(x, y)
     except (OracleError, BudgetExhaustedError):
         raise
     except Exception as error:
         raise OracleError(f"the oracle raised {type(error).__name__}: {error}") from error
-    lead = tuple(np.shape(answer)) if point_ndim is None else leading_shape(point_ndim, x, y)
-    return _checked_batch(answer, lead, x) if lead else checked_answer(answer)
 
 
 def handed(oracle: Oracle, unpack: Callable[[Array], Any] | None) -> Oracle:

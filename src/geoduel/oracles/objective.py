@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from .._numerics.arrays import Array, copied, device, host, namespace
+from .._support.pools import run_each
 from ..errors import ArgumentError, BudgetExhaustedError, InfeasibleError, OracleError
 from .base import OracleBase, answer_of, index_of
 from .memory import ArrayMemory, PointMemory
@@ -157,13 +158,8 @@ class Objective(OracleBase):
         """Values of a function of single points, all asked at once."""
         p = self.point_ndim or 0
         leads = [tuple(a.shape[: a.ndim - p]) for a in arrays]
-        rows = [a[i] for a, lead in zip(arrays, leads, strict=True) for i in np.ndindex(*lead)]
-        try:
-            each = list((map if executor is None else executor.map)(self._evaluate_one, rows))
-        except (OracleError, BudgetExhaustedError):
-            raise
-        except Exception as error:  # a function that cannot be pickled, a worker that died
-            raise OracleError(f"the executor raised {type(error).__name__}: {error}") from error
+        rows = [(a[i],) for a, lead in zip(arrays, leads, strict=True) for i in np.ndindex(*lead)]
+        each = run_each(self._evaluate_one, rows, executor)
         ends = np.cumsum([math.prod(lead) for lead in leads])
         parts = np.split(np.array(each, dtype=np.float64), ends[:-1])
         return [part.reshape(lead) for part, lead in zip(parts, leads, strict=True)]

@@ -12,6 +12,7 @@ import numpy as np
 from .._numerics.arrays import Array, copied
 from .._numerics.batches import along_one_axis, as_like
 from .._support.check import as_generator, positive_int, real
+from .._support.pools import run_each
 from ..errors import ArgumentError, BudgetExhaustedError, InfeasibleError, OracleError
 from .base import OracleBase
 from .objective import number_at
@@ -172,9 +173,7 @@ class Paired(OracleBase):
             for seed in row
             for point in (xs[i], ys[i])
         ]
-        values = list(
-            (map if executor is None else executor.map)(self._one, *zip(*runs, strict=True))
-        )
+        values = run_each(self._one, runs, executor)
         self.runs += len(runs)
         both = np.reshape(values, (*seeds.shape, 2))
         return both[..., 0], both[..., 1]

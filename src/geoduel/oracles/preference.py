@@ -13,6 +13,7 @@ import numpy as np
 from .._numerics.arrays import Array, copied
 from .._numerics.batches import along_one_axis, as_like
 from .._support.check import positive_int
+from .._support.pools import run_each
 from ..errors import ArgumentError, BudgetExhaustedError, OracleError
 from .base import OracleBase, is_bool
 from .shuffled import Shuffled
@@ -120,7 +121,7 @@ class Preference(OracleBase):
             )
             each = [self._read(said) for said in each]
         else:
-            each = list((map if executor is None else executor.map)(self._answer, *pairs))
+            each = run_each(self._answer, zip(*pairs, strict=True), executor)
         return as_like(np.reshape(each, lead), x)
 
     def _answer(self, x: Array, y: Array) -> int:

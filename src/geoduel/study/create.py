@@ -26,6 +26,7 @@ from ..errors import (
     MissingExtraError,
     StorageError,
 )
+from ..manifolds.adapters.foreign import refuse_foreign
 from ..manifolds.base import Manifold
 from ..methods import IdealPoint, Method, for_people
 from ..methods.named import METHODS, named
@@ -153,6 +154,7 @@ def create_study(
     >>> bool(study.recommend()[2] > 0.99)
     True
     """
+    refuse_foreign(manifold)
     manifold, domain = as_place(
         manifold, getattr(method, "domain", None) if domain is None else domain, x0
     )

@@ -19,6 +19,7 @@ import numpy as np
 
 from .._numerics.arrays import Array
 from .._support.check import one_of, positive, positive_int
+from .._support.pools import as_executor
 from .._version import __version__
 from ..domains.base import Domain
 from ..domains.catalogue import Catalogue
@@ -1048,7 +1049,8 @@ class Study:
             Questions answered at once, in threads. Methods differ in how many are useful at once:
             DuelNewton has d.
         executor : concurrent.futures.Executor, optional
-            Runs the oracle, in processes or on a cluster; ``workers`` says how many duels at once.
+            Runs oracles that take one pair at a time in processes or on a cluster, or another pool
+            with a ``map``; ``workers`` says how many duels at once.
         catch : tuple of exception types
             Errors of the oracle that skip the question and end nothing.
         progress : bool
@@ -1064,8 +1066,9 @@ class Study:
         if n_duels is not None:
             positive_int(n_duels, "n_duels")
         seconds = math.inf if timeout is None else positive(timeout, "timeout")
+        pool = as_executor(executor)
         self._answering = Answering(
-            self, oracle, n_duels, time.monotonic() + seconds, callbacks, executor, tuple(catch)
+            self, oracle, n_duels, time.monotonic() + seconds, callbacks, pool, tuple(catch)
         )
         logger.info("study %r: an oracle answers", self.name)
         try:

@@ -20,6 +20,8 @@ from geoduel.manifolds.product import Power
 from geoduel.manifolds.rotations import Rotations
 from geoduel.manifolds.spd import SPD
 from geoduel.manifolds.sphere import Sphere
+from geoduel.optimize import minimize
+from geoduel.study import create_study
 
 
 @pytest.mark.parametrize("batch", [(), (2, 3)])
@@ -248,3 +250,11 @@ def test_points_and_vectors_are_checked_where_the_peer_can(peers):
             manifold.check_tangent(x, x)
         with pytest.raises(ArgumentError, match="shape"):
             manifold.check_point(np.ones(3))
+
+
+@pytest.mark.parametrize("start", [lambda m: minimize(lambda x, y: 0, m), create_study])
+@pytest.mark.parametrize("package", ["pymanopt", "geomstats", "geoopt"])
+def test_a_manifold_that_was_not_converted_is_told_how(start, package):
+    kind = type("Sphere", (type("Manifold", (), {"__module__": f"{package}.base"}),), {})
+    with pytest.raises(ArgumentError, match=rf"one of {package}, Sphere: .*gd\.from_{package}\("):
+        start(kind())

@@ -8,7 +8,7 @@ import sys
 import numpy as np
 import pytest
 
-from geoduel.errors import ArgumentError, MissingExtraError
+from geoduel.errors import ArgumentError, MissingExtraError, OracleError
 from geoduel.manifolds.adapters import from_pymanopt, to_pymanopt
 from geoduel.manifolds.euclidean import Euclidean
 from geoduel.manifolds.hyperbolic import Hyperbolic
@@ -133,3 +133,48 @@ def test_without_pymanopt_the_extra_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "pymanopt.manifolds.manifold", None)
     with pytest.raises(MissingExtraError, match=r"geoduel\[bench\]"):
         to_pymanopt(Sphere(3))
+
+
+def problem(manifold, cost):
+    """A problem of pymanopt, without any gradient."""
+    pymanopt = pytest.importorskip("pymanopt")
+    return pymanopt.Problem(manifold, pymanopt.function.numpy(manifold)(cost))
+
+
+def test_minimize_takes_a_problem():
+    peers = pytest.importorskip("pymanopt.manifolds")
+    a = np.diag([4.0, 3.0, 2.0, 1.0])
+    of_pymanopt = problem(peers.Sphere(4), lambda x: -x @ a @ x)
+    result = minimize(of_pymanopt, x0=np.full(4, 0.5), rng=0)
+    assert result.x @ a @ result.x == pytest.approx(4.0, abs=1e-12)
+    assert of_pymanopt.cost(result.x) == pytest.approx(-4.0, abs=1e-12)
+
+
+def test_minimize_takes_a_problem_of_several_parts():
+    peers = pytest.importorskip("pymanopt.manifolds")
+    goal, wanted = np.array([0.0, 0.6, 0.8]), np.array([[1.0, 2.0]])
+    product = peers.Product([peers.Sphere(3), peers.Euclidean(1, 2)])
+    of_pymanopt = problem(product, lambda x, m: -x @ goal + ((m - wanted) ** 2).sum())
+    result = minimize(of_pymanopt, x0=([1, 0, 0], [[0, 0]]), budget=1000, rng=0)
+    x, m = from_pymanopt(product).split(result.x)
+    np.testing.assert_allclose(x, goal, atol=1e-5)
+    np.testing.assert_allclose(m, wanted, atol=1e-5)
+
+
+def test_a_problem_on_our_own_manifold():
+    """The problem is solved with our manifold's own operations behind pymanopt's names."""
+    spd = SPD(2)
+    of_pymanopt = problem(to_pymanopt(spd, rng=0), lambda x: spd.dist(x, 2 * np.eye(2)))
+    result = minimize(of_pymanopt, x0=np.eye(2), budget=400, rng=0)
+    np.testing.assert_allclose(result.x, 2 * np.eye(2), atol=1e-5)
+
+
+def test_what_is_no_problem_needs_a_manifold():
+    with pytest.raises(ArgumentError, match=r"manifold is missing.*pymanopt\.Problem"):
+        minimize(from_objective(np.sum))
+
+
+def test_errors_of_a_problem_are_errors_of_the_oracle():
+    peers = pytest.importorskip("pymanopt.manifolds")
+    with pytest.raises(OracleError, match="returned nan"):
+        minimize(problem(peers.Sphere(3), lambda x: math.nan), rng=0)

@@ -17,7 +17,7 @@ from .._border import Seed
 from .._derived import orthonormal_basis, tangent_rank
 from ..base import Manifold
 
-__all__ = ["ForeignManifold", "require", "seeded", "together"]
+__all__ = ["ForeignManifold", "refuse_foreign", "require", "seeded", "together"]
 
 
 class ForeignManifold(Manifold):
@@ -233,6 +233,17 @@ def require(thing: Any, name: str, package: str, attributes: tuple[str, ...]) ->
             f"{name} must be a manifold of {package}, got {type(thing).__name__} "
             f"without {', '.join(missing)}"
         )
+
+
+def refuse_foreign(manifold: Any) -> None:
+    """Refuse a manifold of another package where one of ours belongs, and say what makes it one."""
+    for kind in type(manifold).__mro__:
+        package = kind.__module__.split(".")[0]
+        if package in ("pymanopt", "geomstats", "geoopt"):
+            raise ArgumentError(
+                f"manifold is one of {package}, {type(manifold).__name__}: convert it with "
+                f"gd.from_{package}(manifold)"
+            )
 
 
 def together(axes: int, arrays: tuple[Array, ...]) -> tuple[tuple[int, ...], list[Array]]:

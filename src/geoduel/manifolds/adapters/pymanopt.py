@@ -15,7 +15,7 @@ from ..base import Manifold
 from ..product import Product
 from .foreign import ForeignManifold, require, seeded, together
 
-__all__ = ["from_pymanopt", "to_pymanopt"]
+__all__ = ["from_pymanopt", "parts_of_problem", "to_pymanopt"]
 
 
 def from_pymanopt(
@@ -167,6 +167,32 @@ def to_pymanopt(manifold: Manifold, rng: np.random.Generator | int | None = None
             return manifold.exp(point_a, manifold.log(point_a, point_b) / 2)
 
     return PymanoptManifold()
+
+
+def parts_of_problem(problem: Any) -> tuple[Callable[[Array], Any], Manifold]:
+    """Return the cost of a pymanopt problem, as a function of our points, and its manifold here.
+
+    Raises
+    ------
+    ArgumentError
+        If it has no cost or no manifold; the message is about the arguments of `minimize`.
+    """
+    if not (hasattr(problem, "cost") and hasattr(problem, "manifold")):
+        raise ArgumentError(
+            "manifold is missing: minimize(oracle, manifold), or minimize(problem) with a "
+            f"pymanopt.Problem; got {problem!r:.80}"
+        )
+    cost, manifold = problem.cost, from_pymanopt(problem.manifold)
+    if not isinstance(manifold, Product):
+        return cost, manifold
+    return lambda x: cost(_parts(manifold, x)), manifold
+
+
+def _parts(manifold: Manifold, x: Array) -> Any:
+    """A point of a product as pymanopt has it, a list."""
+    if not isinstance(manifold, Product):
+        return x
+    return [_parts(*pair) for pair in zip(manifold.factors, manifold.split(x), strict=True)]
 
 
 def _typical_dist(manifold: Any) -> float | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from ..._numerics.arrays import Array, dot, namespace, safe_sqrt
+from ..._numerics.arrays import Array, dot, holds, namespace, safe_sqrt
 from ..._numerics.gradients import attach, detached, tracked
 from ..._numerics.linalg import (
     cholesky,
@@ -113,7 +113,7 @@ def _log_spectrum(
     values, q = eigh(detached(e)) if vectors else (eigvalsh(detached(e)), None)
     least, most = values[..., 0], values[..., -1]
     narrow = (xp.maximum(-least, most) <= _WIDE * (1 + least))[..., None]
-    if bool(xp.all(narrow)):
+    if holds(narrow, False):
         return xp.log1p(values), q
     u, s, _ = svd(_relative(low, inverse, y))
     logs = xp.where(narrow, xp.log1p(xp.where(narrow, values, 0.0)), 2 * xp.log(s))

@@ -8,7 +8,7 @@ from functools import cache
 
 import numpy as np
 
-from ..._numerics.arrays import Array, device, expand, namespace, safe_sqrt
+from ..._numerics.arrays import Array, device, expand, fails, namespace, safe_sqrt
 from ..._numerics.gradients import attach, detached
 from ..._numerics.linalg import cholesky, eigh_positive, eigvalsh, identity, svd
 from ..._numerics.symmetric import hadamard, pack, sym, unpack
@@ -106,7 +106,7 @@ class BuresWasserstein(Metric):
         """Refuse what lies beyond the end of a geodesic: single points raise, stacks hold NaN."""
         xp = namespace(value)
         if value.ndim == 2:
-            if not bool(least > 0):
+            if fails(least > 0):
                 raise NotOnManifoldError(
                     f"exp on SPD({self.n}, metric='bures-wasserstein'): the geodesic has left the "
                     f"manifold; the smallest eigenvalue of I + tA is {float(least):.3g}, not > 0"

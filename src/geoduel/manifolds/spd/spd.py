@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from ..._numerics.arrays import Array, eps, host, largest, namespace, normal
+from ..._numerics.arrays import Array, eps, fails, host, largest, namespace, normal
 from ..._numerics.gradients import detached
 from ..._numerics.linalg import eigvalsh, positive_definite
 from ..._numerics.symmetric import ExpLog, sym, unpack
@@ -192,7 +192,7 @@ class SPD(Manifold):
         """
         self._check_array(a, "a")
         words, defect = self.point_defect(a)
-        if bool(namespace(a).any(defect > 0.1)):
+        if fails(~(defect > 0.1)):
             worst = float(namespace(a).max(defect))
             raise NotOnManifoldError(f"a is not near {self}: {words} is {worst:.3g}, not <= 0.1")
         return positive_definite(sym(a), "a")

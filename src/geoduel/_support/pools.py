@@ -1,0 +1,100 @@
+"""Calls that an executor or a pool runs at once, and what is said when its workers die."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable
+from itertools import count
+from typing import Any
+
+from ..errors import ArgumentError, BudgetExhaustedError, InfeasibleError, OracleError
+
+__all__ = ["as_executor", "run_each"]
+
+LOOK = 0.5  # seconds between two looks at whether the workers of a pool are alive
+
+
+def as_executor(executor: Any) -> Any:
+    """Return what has the ``map`` that `run_each` needs, or raise an error that says what has.
+
+    Raises
+    ------
+    ArgumentError
+        If it is no executor, pool or Dask client.
+    """
+    if hasattr(executor, "get_executor"):  # a Dask client, whose own map returns futures
+        return executor.get_executor()
+    if executor is not None and not hasattr(executor, "map"):
+        raise ArgumentError(
+            "executor must have a method map, as concurrent.futures.Executor has, got "
+            f"{executor!r:.80}; a number of threads is workers="
+        )
+    return executor
+
+
+def run_each(f: Callable[..., Any], rows: Iterable[tuple[Any, ...]], executor: Any = None) -> list:
+    """Return ``f(*row)`` for each row, in order; the executor runs them at once.
+
+    Parameters
+    ----------
+    f : callable
+        Raises `OracleError` for what goes wrong inside it.
+    rows : iterable of tuple
+        The arguments of each call.
+    executor : object, optional
+        Has ``map(function, items)``, as Python's executors and pools and those of others have.
+
+    Raises
+    ------
+    OracleError
+        That of a call, or one that says why the executor failed: a function that cannot be sent, a
+        worker that died.
+    """
+    if executor is None:
+        return [f(*row) for row in rows]
+    # Numbered, for Dask takes calls that look alike for one, and a noisy function for an exact one.
+    call, rows = _Call(f), [(next(_numbers), row) for row in rows]
+    pools = sys.modules.get("multiprocessing.pool")  # where it is not loaded, this is no such pool
+    try:
+        if pools is not None and isinstance(executor, pools.Pool):
+            return _watched(executor, call, rows)
+        return list(executor.map(call, rows))
+    except (OracleError, BudgetExhaustedError, InfeasibleError) as error:
+        cause = getattr(error, "_cause", None)
+        if cause is None or cause is error.__cause__:
+            raise
+        cause.__cause__ = error.__cause__  # of another process: its traceback, as text
+        raise error from cause
+    except Exception as error:
+        raise OracleError(f"the executor raised {type(error).__name__}: {error}") from error
+
+
+_numbers = count()
+
+
+class _Call:
+    """One call with its number and arguments as one item, since pools map over one list alone."""
+
+    __name__ = "duel"  # what a dashboard of the workers shows
+
+    def __init__(self, f: Callable[..., Any]) -> None:
+        self.f = f
+
+    def __call__(self, numbered: tuple[int, tuple[Any, ...]]) -> Any:
+        try:
+            return self.f(*numbered[1])
+        except OracleError as error:
+            error._cause = error.__cause__  # type: ignore[attr-defined]  # pickling drops the other
+            raise
+
+
+def _watched(pool: Any, call: _Call, rows: list[Any]) -> list:
+    """`map` of a `multiprocessing.Pool`, which would wait for ever for a worker that died."""
+    running, workers = pool.map_async(call, rows, 1), set()
+    while True:
+        workers |= set(getattr(pool, "_pool", ()))  # private, and there since Python 2.6
+        running.wait(LOOK)
+        if running.ready():
+            return running.get()
+        if any(worker.exitcode for worker in workers):
+            raise ChildProcessError("a worker of the pool died, and its duel was lost")
