@@ -113,11 +113,13 @@ def minimize(
         Where the points live.
     x0 : array of shape (..., *point_shape), optional
         Start; a random point if left out, or `Manifold.origin` for methods made for people. Leading
-        axes are independent problems, run in lock step (the oracle should then be vectorized).
+        axes are independent problems, run in lock step. Each does what it would do alone, with a
+        generator of ``rng.spawn(n)``, and ends for its own reason; see `Result.each`. A vectorized
+        oracle is given pairs of shape (k, ..., *point_shape), and may tell problems by their place.
     method : str or method
-        "auto" needs no settings: DuelNewton, or DuelCSA above 2000 dimensions; RDNGD with a cosine
-        step for several problems at once. Others are "duel-newton", "duel-csa", "block", "rdngd",
-        "rrdngd", "rdfw", those of other papers, or an instance such as ``RDNGD(batch=10)``.
+        "auto" needs no settings: DuelNewton, or DuelCSA above 2000 dimensions. Others are
+        "duel-newton", "duel-csa", "block", "rdngd", "rrdngd", "rdfw", those of other papers, or an
+        instance such as ``RDNGD(batch=10)``.
     domain : Domain or sequence of (lower, upper), optional
         Feasible set; pairs of bounds are a `geoduel.Box` in Euclidean space. DuelNewton, "rdngd"
         and "rrdngd" project on it, "rdfw" asks for its linear minimiser. For the others the domain

@@ -34,7 +34,7 @@ from .stacks import Frames, Quadratics, Seen, fits
 
 __all__ = ["blocks"]
 
-TOGETHER = 64  # problems whose matrices are stacked: more would not stay in the processor's cache
+TOGETHER = 128  # problems whose matrices are stacked: more would not stay in the processor's cache
 
 
 class Probes(NamedTuple):
