@@ -92,7 +92,8 @@ class NewtonState(NamedTuple):
     @property
     def size(self) -> float:
         """Length of the probes: δ√d in every whitened direction, mapped back."""
-        return self.scale * float(np.linalg.norm(self.metric))
+        entries = self.metric.ravel()
+        return self.scale * math.sqrt(entries @ entries)
 
     @property
     def uncertainty(self) -> float | None:
@@ -118,7 +119,24 @@ class NewtonState(NamedTuple):
         stop = converged(manifold, self, x_tol, ties, longest)
         if stop == "resolution" and n and self.tied * n < 4:
             stop = None
-        return self._replace(stop="ties" if stop is None and self.tied >= TIED else stop)
+        if stop is None and self.tied >= TIED:
+            stop = "ties"
+        return self if stop is None else self._replace(stop=stop)
+
+    def undoubted(self, d: int) -> NewtonState | None:
+        """After a block with nothing to ask: anchor and trail one block later. Else None.
+
+        What is asked, and when, is said by `DuelNewton`; this only saves it the trouble.
+        """
+        if self.stop is not None:
+            return None
+        size, noisy = self.size, self.noise > NOISY
+        anchor = self.anchor.follow(self.point, size)
+        trail = Trail(self.point) if noisy else self.trail.older(self.point)
+        asks = not noisy and (trail.due or anchor.doubts(size, d, GAIN))
+        if asks or (self.claim is not None and self.claim.due(size)):
+            return None
+        return self._replace(anchor=anchor, trail=trail)
 
 
 class Place(NamedTuple):
@@ -350,26 +368,24 @@ class DuelNewton(DescentMethod):
         self, manifold: Manifold, states: list[Any], rngs: list[np.random.Generator]
     ) -> Rounds:
         """Blocks of all problems together, where stacked matrices are faster than one by one."""
-        axes = len(manifold.point_shape)
         if self.domain is not None or manifold.dim > STACKED:
             return (yield from super().steps(manifold, states, rngs))
+        new = states.copy()
         begun = [j for j, state in enumerate(states) if isinstance(state, NewtonState)]
+        rest = dict.fromkeys(range(len(states)), self.step)  # what is left to do
         if begun:
             these = [states[j] for j in begun], [rngs[j] for j in begun]
             ends = yield from renumbered(blocks(self, manifold, *these), begun)
-            states = states.copy()
             for j, end in zip(begun, ends, strict=True):
-                states[j] = end
-        rest = [j for j, state in enumerate(states) if state is not None]
-        others = set(rest) - set(begun)
-        each = (
-            (self.step if j in others else self._questioned)(manifold, states[j], rngs[j])
-            for j in rest
-        )
-        ends = yield from renumbered(in_lock_step(each, axes), rest)
+                quiet = None if end is None else end.undoubted(manifold.dim)
+                new[j], rest[j] = end if quiet is None else quiet, self._questioned
+                if end is None or quiet is not None:
+                    del rest[j]
+        each = (do(manifold, new[j], rngs[j]) for j, do in rest.items())
+        ends = yield from renumbered(in_lock_step(each, len(manifold.point_shape)), list(rest))
         for j, end in zip(rest, ends, strict=True):
-            states[j] = end
-        return states
+            new[j] = end
+        return new
 
     def _questioned(
         self, manifold: Manifold, state: NewtonState, rng: np.random.Generator
