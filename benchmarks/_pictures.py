@@ -140,7 +140,10 @@ def main() -> None:
         with served(board) as address:
             page = open_page(f"{address}/owner")
             page.wait_for_selector("[data-part=map] svg")
-            page.wait_for_timeout(9000)  # the replay goes on
+            curves = f"{address}/api/studies/{board.study.name}/convergence"
+            while not page.request.get(curves).json()["complete"]:  # the replay goes on
+                page.wait_for_timeout(1000)
+            page.wait_for_timeout(3000)  # the page asks again after 2.5 s
             draw(page, "duel-owner", whole=True)
         chromium.close()
 
