@@ -247,3 +247,11 @@ def test_a_run_of_many_can_be_logged_and_goes_on(tmp_path):
     whole = gd.minimize(oracle, PLANE, STARTS, budget=60, rng=0)
     assert first.iterations == 3
     np.testing.assert_array_equal(again.x, whole.x)
+
+
+@pytest.mark.parametrize("method", ["auto", "duel-csa"])
+def test_the_dtype_is_kept(method):
+    x0 = STARTS.astype(np.float32)
+    result = together(x0=x0, method=method, x_tol=1e-2, budget=600)
+    assert result.x.dtype == np.float32
+    np.testing.assert_allclose(result.x, CENTRES, atol=0.02)

@@ -47,7 +47,7 @@ LEAST = 0.2  # patience that is never lost
 AGAIN = 1e4  # length of the probes that doubt an end, in those of the end
 
 BEYOND_DIGITS = (np.linalg.LinAlgError, OutOfRangeError)  # of steps, or of a metric
-STACKED = 64  # most dimensions in which blocks of many problems are stacked
+STACKED = 40  # most dimensions in which stacked matrices are faster than one by one
 
 
 class NewtonState(NamedTuple):
