@@ -367,12 +367,15 @@ class DuelNewton(DescentMethod):
     def steps(
         self, manifold: Manifold, states: list[Any], rngs: list[np.random.Generator]
     ) -> Rounds:
-        """Blocks of all problems together, where stacked matrices are faster than one by one."""
+        """Blocks of all problems together, where stacked matrices are faster than one by one.
+
+        After them most have nothing to ask; the others do what they would do alone.
+        """
         if self.domain is not None or manifold.dim > STACKED:
             return (yield from super().steps(manifold, states, rngs))
         new = states.copy()
         begun = [j for j, state in enumerate(states) if isinstance(state, NewtonState)]
-        rest = dict.fromkeys(range(len(states)), self.step)  # what is left to do
+        rest: dict[int, Any] = dict.fromkeys(range(len(states)), self.step)  # what is left to do
         if begun:
             these = [states[j] for j in begun], [rngs[j] for j in begun]
             ends = yield from renumbered(blocks(self, manifold, *these), begun)
