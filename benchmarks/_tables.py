@@ -93,6 +93,24 @@ def overhead() -> list[str]:
     return markdown(("what", "μs"), cells) + about(used.values())
 
 
+def batches() -> list[str]:
+    """Many problems at once beside one by one: duels, what is left, time."""
+    rows = sorted(read("batches").values(), key=itemgetter("d", "method"))
+
+    def cells(row: dict[str, Any]) -> list[str]:
+        gaps = [", ".join(number(gap, 2) for gap in row[key]) for key in ("gap", "gap alone")]
+        return [
+            f"{row['method']}, d = {row['d']}",
+            f"{row['duels']:.0f}, {row['duels alone']:.0f}",
+            *gaps,
+            f"{number(row['ms'], 2)}, {number(row['ms alone'])}",
+            number(row["faster"], 2),
+        ]
+
+    heads = ("method", "duels", "gap at once", "gap one by one", "ms a problem", "times faster")
+    return markdown(heads, map(cells, rows)) + about(rows, "problems", "alone", "seeds")
+
+
 def geometry_ratios() -> list[str]:
     rows = {k: v for k, v in read("geometry").items() if not k.startswith("accuracy")}
 
@@ -651,6 +669,7 @@ def stated() -> list[str]:
 
 TABLES: dict[str, Callable[[], list[str]]] = {
     "overhead": overhead,
+    "batches": batches,
     "geometry-ratios": geometry_ratios,
     "geometry-accuracy": geometry_accuracy,
     "duels": duels,

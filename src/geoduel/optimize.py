@@ -10,20 +10,21 @@ import warnings
 from collections.abc import Callable, Generator
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import AbstractContextManager, ExitStack, nullcontext, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal, Unpack
 
 import numpy as np
 
-from ._numerics.arrays import Array, copied, host, namespace
+from ._numerics.arrays import Array, copied, device, host, namespace
+from ._numerics.batches import as_like
 from ._support.check import as_generator, one_of, positive, positive_int
 from ._support.pools import as_executor
 from ._support.progress import RECORDS, progress_bar, round_up, thin
 from .domains.base import Domain
 from .domains.catalogue import Catalogue
-from .domains.feasibility import feasible_first
+from .domains.feasibility import feasible_first, verdicts
 from .domains.given import as_place
 from .errors import (
     ArgumentError,
@@ -38,7 +39,8 @@ from .manifolds.adapters.foreign import refuse_foreign
 from .manifolds.adapters.pymanopt import parts_of_problem
 from .manifolds.base import Manifold
 from .methods import Method, State
-from .methods.base import DuelMethod, check_state, questions
+from .methods.base import IDLE, SOUND, TIES_IN_A_ROW, DuelMethod, check_state, pick, questions
+from .methods.lock_step import LockStep, in_lock_step_if_many
 from .methods.named import MethodName, Settings, named, start_point
 from .methods.people.among import Among, AmongState
 from .methods.people.choice import for_items
@@ -52,10 +54,7 @@ __all__ = ["Callback", "Progress", "minimize"]
 
 TIES_WORTH_A_WARNING = 0.05
 TIES_OF_OWN_PROBES = 0.25  # the same for methods that choose how far apart they ask
-TIES_IN_A_ROW = 200
 DUELS_OF_A_DIMENSION = 1000  # of a run that is given no limit
-IDLE = 1000  # steps or batches in a row without a duel to ask, after which there are none
-SOUND = 64  # iterations between two looks at whether the points are still on the manifold
 logger = logging.getLogger("geoduel")
 
 
@@ -128,11 +127,13 @@ def minimize(
     x0 : array_like of shape (..., *point_shape), optional
         Start; a random point if left out, or `Manifold.origin` for methods made for people. For
         products also a tuple of parts, or a dictionary if they have names. Leading axes are
-        independent problems, run in lock step (the oracle should then be vectorized).
+        independent problems, run in lock step. Each does what it would do alone, with a
+        generator of ``rng.spawn(n)``, and ends for its own reason; see `Result.each`. A vectorized
+        oracle is given pairs of shape (k, ..., *point_shape), and may tell problems by their place.
     method : str or method
-        "auto" needs no settings: DuelNewton, or DuelCSA above 2000 dimensions; RDNGD with a cosine
-        step for several problems at once. Others are "duel-newton", "duel-csa", "block", "rdngd",
-        "rrdngd", "rdfw", those of other papers, or an instance such as ``RDNGD(batch=10)``.
+        "auto" needs no settings: DuelNewton, or DuelCSA above 2000 dimensions. Others are
+        "duel-newton", "duel-csa", "block", "rdngd", "rrdngd", "rdfw", those of other papers, or an
+        instance such as ``RDNGD(batch=10)``.
     domain : Domain, bounds, function or dictionary, optional
         Feasible set. Pairs (lower, upper) are a `geoduel.Box` in Euclidean space. A function that
         says whether a point is feasible is the test of a `geoduel.Where`. A dictionary gives such
@@ -227,11 +228,15 @@ def minimize(
     else:
         chosen, x0 = _among(among, manifold, method, feasible, options, x0)
     chosen, x0 = start_point(chosen, manifold, x0, rng)
+    chosen = in_lock_step_if_many(chosen, manifold, x0)
     chosen, iterations = chosen.plan(manifold, x0, iterations=iterations, budget=budget)
+    alone = chosen.method if isinstance(chosen, LockStep) else chosen
     if iterations is None and budget is None and timeout is None:
-        if not isinstance(chosen, DuelMethod | Among):
+        if not isinstance(alone, DuelMethod | Among):
             raise ArgumentError("give iterations=, budget= or timeout=: a run needs a limit")
         budget = DUELS_OF_A_DIMENSION * max(10, manifold.dim)
+    if isinstance(chosen, LockStep):
+        chosen = replace(chosen, budget=budget)
 
     with ExitStack() as stack:
         if log is not None:
@@ -255,7 +260,8 @@ def minimize(
         run.loop()
         result = run.result()
     logger.info("minimize: %s %r", result.message, result)
-    if result.stop_reason == "diverges":
+    each = result.each
+    if result.stop_reason == "diverges" or (each and "diverges" in each.stop_reason):
         warnings.warn(
             "nothing stopped the descent: it came to the end of the manifold, or of what numbers "
             "of its dtype hold; the objective seems to have no minimum there, and x is the best "
@@ -263,14 +269,17 @@ def minimize(
             DivergenceWarning,
             stacklevel=2,
         )
-    asked = result.duels * run.problems
-    chooses = isinstance(chosen, DuelMethod)
+    asked, tied = result.duels * run.problems, result.ties
+    if each is not None:  # those that have converged had ties
+        others = each.stop_reason != "resolution"
+        asked, tied = int(each.duels[others].sum()), int(each.ties[others].sum())
+    chooses = isinstance(alone, DuelMethod)
     share = TIES_OF_OWN_PROBES if chooses else TIES_WORTH_A_WARNING
     expected = result.stop_reason == "resolution" or result.index is not None  # items may be alike
-    if result.ties > share * asked and not expected:
+    if tied > share * asked and not expected:
         setting = "min_radius" if chooses else "radius"
         warnings.warn(
-            f"{result.ties} of {asked} duels were ties, which tell nothing: the points may be "
+            f"{tied} of {asked} duels were ties, which tell nothing: the points may be "
             f"closer than the objective resolves (try a larger {setting}=), or the run has "
             "converged",
             TiesWarning,
@@ -361,19 +370,22 @@ class _Run:
         self.began = time.perf_counter()
         self.deadline = None if self.timeout is None else self.began + self.timeout
         state = self.method.start(self.manifold, self.x0, self.rng)
-        self.state: State = check_state(self.method, state, "start")
+        self.state: Any = check_state(self.method, state, "start")
         self.sound_state = self.state
 
     def loop(self) -> None:
         """Put the method's questions to the oracle until one side has no more to say."""
-        questions, ask = self.questions(), self.ask
-        if self.method.domain is not None and self.method.feasible_first:
+        questions = self.questions()
+        ask: Callable[..., Any] = self.ask
+        if isinstance(self.method, LockStep):
+            ask = self.ask_many
+        elif self.method.domain is not None and self.method.feasible_first:
             ask = self.decide
-        x = y = self.x0
+        pair = (self.x0, self.x0)
         try:
-            x, y = next(questions)
+            pair = next(questions)
             while True:
-                x, y = questions.send(ask(x, y))
+                pair = questions.send(ask(*pair))
         except StopIteration:
             pass
         except _NothingToAsk:
@@ -386,7 +398,8 @@ class _Run:
             self.stop_reason = "interrupted"
         except BaseException as error:  # whatever it is, what was found is not lost with it
             lost = isinstance(error, OutOfRangeError | NotOnManifoldError) and not self.told
-            if isinstance(error, Exception) and (lost or not self.sound(x, y, self.state.point)):
+            lost = lost or not self.sound(*pair[:2], self.state.point)
+            if isinstance(error, Exception) and lost and not isinstance(self.method, LockStep):
                 self.stop_reason = "diverges"  # what failed there is not to blame
                 self.state = self.sound_state
                 return
@@ -400,7 +413,11 @@ class _Run:
                 "what it had found is in the attribute `result` of this error"
             )
             raise
-        if not self.sound(self.state.point, self.state.best):
+        if isinstance(self.method, LockStep):
+            self.state = self.method.settled(self.manifold, self.state, self.stop_reason)
+            if self.stop_reason == "iterations":
+                self.stop_reason = self.method.stop_reason(self.state) or "iterations"
+        elif not self.sound(self.state.point, self.state.best):
             self.stop_reason = "diverges"
             self.state = self.sound_state
 
@@ -501,6 +518,35 @@ class _Run:
         self.ties_in_a_row = self.ties_in_a_row + batch if all_tied else 0
         return answer + self.on_tie * xp.astype(tied, answer.dtype) if ties else answer
 
+    def ask_many(self, x: Array, y: Array, asked: np.ndarray) -> Any:
+        """Put the pairs of many runs to the oracle; ``asked`` tells which are not just to fill."""
+        self.idle = 0
+        if self.deadline is not None and time.perf_counter() >= self.deadline:
+            raise _TimeIsOver
+        tally, domain, answer = self.state.tally, self.method.domain, np.zeros(asked.shape)
+        known = ~asked
+        if domain is not None and self.method.feasible_first:
+            decided, open_ = verdicts(domain, x, y)
+            answer, known = np.where(asked, decided, 0.0), known | ~open_
+            if not open_.all():  # what is infeasible is not shown
+                hidden = namespace(x).asarray(~open_, device=device(x))
+                x, y = (pick(hidden, self.state.best, a, self.manifold) for a in (x, y))
+        most = self.parallel or len(x)
+        for i in range(0, len(x), most):
+            pairs, new = (x[i : i + most, ...], y[i : i + most, ...]), ~known[i : i + most]
+            if not new.any():
+                continue
+            if getattr(self.oracle, "vectorized", False):  # it may tell problems by their place
+                told = host(self.answer(*pairs, self.axes, self.executor))[new]
+            else:
+                told = host(self.answer(*(a[new, ...] for a in pairs), self.axes, self.executor))
+            answer[i : i + most][new] = told
+            self.rounds += 1
+        tied = ~known & (answer == 0)
+        tally.count(~known, tied)
+        self.duels, self.ties = tally.duels.max(initial=0).item(), tally.ties.sum().item()
+        return as_like(answer + self.on_tie * tied, x)
+
     def rounds_of(self, x: Array, y: Array) -> Any:
         """Ask a batch, ``parallel`` pairs at once."""
         count = len(x) or 1  # a stack without problems is asked as well
@@ -550,6 +596,9 @@ class _Run:
 
     def found(self) -> Result:
         """What the method would return now."""
+        each = None
+        if isinstance(self.method, LockStep):
+            each = self.method.each(self.state)
         return Result(
             self.manifold.unpack(self.state.best),
             self.manifold.unpack(self.state.point),
@@ -562,5 +611,6 @@ class _Run:
             self.history,
             self.method.noise(self.state),
             self.method.uncertainty(self.state),
-            self.state.item if isinstance(self.state, AmongState) else None,
+            index=self.state.item if isinstance(self.state, AmongState) else None,
+            each=each,
         )

@@ -10,7 +10,7 @@ import numpy as np
 
 from ._numerics.arrays import Array, host
 
-__all__ = ["History", "Result", "shown"]
+__all__ = ["Each", "History", "Result", "shown"]
 
 MESSAGES = {
     "x_tol": "The estimated distance to the optimum is below x_tol.",
@@ -24,6 +24,7 @@ MESSAGES = {
     "idle": "No duel was left to ask.",
     "items": "Every other item has lost a duel.",
     "diverges": "Nothing stopped the descent: f seems to have no minimum here.",
+    "mixed": "The problems ended for different reasons: see each.stop_reason.",
 }
 """What the stop reasons of `Result` mean; a method may have others."""
 SUCCESS = ("x_tol", "resolution", "iterations", "items")
@@ -63,6 +64,27 @@ class History:
         return max(i for i, k in enumerate(self.iteration) if k <= iteration)
 
 
+@dataclass(frozen=True)
+class Each:
+    """What is known of each problem of a run of several; arrays of the shape of its leading axes.
+
+    Attributes
+    ----------
+    duels, ties : ndarray of int
+        Duels asked, and ties among them.
+    stop_reason : ndarray of str
+        As in `Result`; a problem that has ended is not asked about any more.
+    noise, uncertainty : ndarray of float
+        As in `Result`; NaN where it is not known.
+    """
+
+    duels: np.ndarray
+    ties: np.ndarray
+    stop_reason: np.ndarray
+    noise: np.ndarray
+    uncertainty: np.ndarray
+
+
 @dataclass(frozen=True, repr=False)
 class Result:
     """What a run found.
@@ -77,7 +99,8 @@ class Result:
     iterations : int
         Iterations finished.
     duels : int
-        Duels asked, ties included. Of each problem, where leading axes hold several.
+        Duels asked, ties included. Of one problem, the one with most, where leading axes hold
+        several.
     ties : int
         Duels answered with a tie, over all problems.
     rounds : int
@@ -86,20 +109,23 @@ class Result:
         "iterations", "budget", "timeout", "callback", "interrupted", or the method's own words:
         "x_tol", "resolution". "ties" after 200 of them in a row; "idle" where a thousand times in
         a row there was no duel to ask. "items" where every other item of a catalogue has lost.
-        "diverges" where nothing stopped the descent: x is the best
-        point before the end of the manifold, or of what its dtype holds.
+        "diverges" where nothing stopped the descent: x is the best point before the end of the
+        manifold, or of what its dtype holds. "mixed" where several problems had several reasons.
     seconds : float
         Wall-clock time.
     history : History
         Records along the way.
     noise : float or None
         Estimated probability that an answer is wrong, from duels asked twice; None if the method
-        does not ask any.
+        does not ask any. The mean over several problems.
     uncertainty : float or None
         Estimated distance of x to the optimum, a geodesic length, right to an order of magnitude;
-        None if the method has no idea.
+        None if the method has no idea. The largest of several problems.
     index : int or None
         Which item of a catalogue x is; None without ``among``.
+    each : Each or None
+        Where leading axes hold several problems and the method ran each for itself, as the default
+        does: what is known of each of them.
     """
 
     x: Array
@@ -114,10 +140,16 @@ class Result:
     noise: float | None = None
     uncertainty: float | None = None
     index: int | None = None
+    each: Each | None = field(default=None, repr=False)
 
     @property
     def success(self) -> bool:
-        """Whether the run came to its own end: the accuracy, the resolution, or all iterations."""
+        """Whether the run came to its own end: the accuracy, the resolution, or all iterations.
+
+        Of several problems, whether all did.
+        """
+        if self.stop_reason == "mixed" and self.each is not None:
+            return bool(np.isin(self.each.stop_reason, SUCCESS).all())
         return self.stop_reason in SUCCESS
 
     @property

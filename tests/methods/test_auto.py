@@ -170,12 +170,19 @@ def test_torch_sees_the_same_run(method):
     np.testing.assert_allclose(theirs.x.numpy(), ours.x, atol=1e-9)
 
 
-def test_several_problems_at_once_are_run_by_rdngd():
-    x0 = np.array([[1.0, 1.0], [-2.0, 0.5]])
-    oracle = gd.from_objective(lambda x: np.vecdot(x, x), vectorized=True)
-    ours = gd.minimize(oracle, gd.Euclidean(2), x0, budget=400, rng=0)
-    rdngd = gd.minimize(oracle, gd.Euclidean(2), x0, method="rdngd", budget=400, rng=0)
-    assert np.array_equal(ours.x, rdngd.x)
+@pytest.mark.parametrize("restarts", [0, 1])
+def test_several_problems_at_once_end_as_each_alone(restarts):
+    """Two valleys, from either side; in the second run only those that ended are started anew."""
+    x0 = np.array([[1.4, 1.0], [-1.3, 0.5], [0.2, 2.0]])
+    oracle = gd.from_objective(
+        lambda x: (x[..., 0] ** 2 - 1) ** 2 + 0.3 * x[..., 0] + x[..., 1] ** 2, vectorized=True
+    )
+    options = {"x_tol": 1e-4, "restarts": restarts, "budget": 600}
+    many = gd.minimize(oracle, gd.Euclidean(2), x0, rng=np.random.default_rng(0), **options)
+    for i, rng in enumerate(np.random.default_rng(0).spawn(3)):
+        one = gd.minimize(oracle, gd.Euclidean(2), x0[i], rng=rng, **options)
+        assert (many.each.duels[i], many.each.stop_reason[i]) == (one.duels, one.stop_reason)
+        np.testing.assert_allclose(many.x[i], one.x, atol=1e-9)
 
 
 @pytest.mark.parametrize(("method", "most"), [("auto", 600), ("duel-csa", 1000)])

@@ -6,6 +6,7 @@ import pytest
 import geoduel as gd
 from geoduel.errors import ArgumentError, CutLocusError
 from geoduel.methods.frame import Frame, reach
+from geoduel.methods.named import named
 
 MANIFOLDS = [
     gd.Sphere(4),
@@ -111,6 +112,7 @@ def test_entering_a_domain_ends_at_the_projection():
 
 
 @pytest.mark.parametrize("method", ["duel-newton", "duel-csa", "block"])
-def test_several_problems_at_once_are_refused(method):
+def test_several_problems_at_once_are_refused_by_the_method_itself(method):
+    """`minimize` runs each for itself."""
     with pytest.raises(ArgumentError, match="one problem at a time"):
-        gd.minimize(lambda x, y: 0, gd.Euclidean(2), np.zeros((3, 2)), method=method, budget=9)
+        named(method).plan(gd.Euclidean(2), np.zeros((3, 2)), iterations=None, budget=9)

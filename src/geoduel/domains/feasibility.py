@@ -12,7 +12,7 @@ from .._numerics.arrays import Array, device, eps, host, namespace
 from .._numerics.batches import along_one_axis, as_like
 from .base import Domain
 
-__all__ = ["feasible_first"]
+__all__ = ["feasible_first", "verdicts"]
 
 
 def feasible_first(
@@ -45,12 +45,7 @@ def feasible_first(
     Deb, An efficient constraint handling method for genetic algorithms, Computer Methods in Applied
     Mechanics and Engineering 186 (2000).
     """
-    over_x, over_y = (host(domain.violation(a)) for a in (x, y))
-    tolerance = math.sqrt(eps(x))
-    over_x, over_y = (np.where(v <= tolerance, 0.0, v) for v in (over_x, over_y))
-    over_x, over_y = (np.where(np.isnan(v), math.inf, v) for v in (over_x, over_y))
-    decided = np.where(over_x > over_y, 1.0, 0.0) - np.where(over_x < over_y, 1.0, 0.0)
-    open_ = (over_x == 0) & (over_y == 0)
+    decided, open_ = verdicts(domain, x, y)
     if not decided.ndim:
         return ask(x, y) if open_ else int(decided)
     if open_.all():
@@ -60,3 +55,13 @@ def feasible_first(
         index = namespace(x).asarray(np.flatnonzero(open_), device=device(x))
         decided[open_] = host(ask(*(namespace(x).take(a, index, axis=0) for a in pair)))
     return as_like(decided, x)
+
+
+def verdicts(domain: Domain, x: Array, y: Array) -> tuple[np.ndarray, np.ndarray]:
+    """Answers of the set alone, and which duels are open: of two feasible points."""
+    over_x, over_y = (host(domain.violation(a)) for a in (x, y))
+    tolerance = math.sqrt(eps(x))
+    over_x, over_y = (np.where(v <= tolerance, 0.0, v) for v in (over_x, over_y))
+    over_x, over_y = (np.where(np.isnan(v), math.inf, v) for v in (over_x, over_y))
+    decided = np.where(over_x > over_y, 1.0, 0.0) - np.where(over_x < over_y, 1.0, 0.0)
+    return decided, (over_x == 0) & (over_y == 0)

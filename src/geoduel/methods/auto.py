@@ -11,13 +11,12 @@ import numpy as np
 from .._numerics.arrays import Array
 from .._support.check import positive_int
 from ..manifolds.base import Manifold
-from .base import Method
 from .descent.base import DescentMethod
 from .descent.doubt import beats
 from .descent.duel_csa import CSAState, DuelCSA
 from .descent.duel_newton import DuelNewton, NewtonState
 from .descent.first_step import Begin
-from .paper.rdngd import RDNGD
+from .rounds import Rounds
 
 __all__ = ["Auto"]
 
@@ -67,7 +66,8 @@ class Auto(DescentMethod):
         where that has ended: once more from a random point, ``restarts`` times; duels between the
         ends decide
 
-    Several problems at once (leading axes of the start) are run by `RDNGD` with its cosine step.
+    Several problems (leading axes of the start) are run at once, each as if alone; without a domain
+    DuelNewton then works on all of them together.
 
     Parameters
     ----------
@@ -97,15 +97,6 @@ class Auto(DescentMethod):
         if self.restarts:
             positive_int(self.restarts, "restarts")
 
-    def plan(
-        self, manifold: Manifold, x0: Array, *, iterations: int | None, budget: int | None
-    ) -> tuple[Method, int | None]:
-        if x0.ndim > len(manifold.point_shape):
-            return RDNGD(domain=self.domain).plan(
-                manifold, x0, iterations=iterations, budget=budget
-            )
-        return super().plan(manifold, x0, iterations=iterations, budget=budget)
-
     def start(self, manifold: Manifold, x0: Array, rng: np.random.Generator) -> Begin:
         return self._method(manifold).start(manifold, x0, rng)
 
@@ -127,6 +118,13 @@ class Auto(DescentMethod):
         x = manifold.random_point(rng, like=champion)
         x = x if self.domain is None else self.domain.project(x)
         return Restarted(self.start(manifold, x, rng), champion, left - 1, doubt)
+
+    def steps(
+        self, manifold: Manifold, states: list[Any], rngs: list[np.random.Generator]
+    ) -> Rounds:
+        if self.restarts:
+            return super().steps(manifold, states, rngs)
+        return self._method(manifold).steps(manifold, states, rngs)
 
     def _method(self, manifold: Manifold) -> Any:
         most = NEWTON if self.domain is None else BOUNDED

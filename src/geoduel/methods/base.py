@@ -19,8 +19,12 @@ from .._support.check import nonnegative, positive, positive_int
 from ..domains.base import Domain
 from ..errors import ArgumentError
 from ..manifolds.base import Manifold
+from .rounds import Rounds, in_lock_step
 
 __all__ = [
+    "IDLE",
+    "SOUND",
+    "TIES_IN_A_ROW",
     "DuelMethod",
     "Method",
     "State",
@@ -32,6 +36,10 @@ __all__ = [
     "pick",
     "questions",
 ]
+
+TIES_IN_A_ROW = 200  # duels, after which a run ends
+IDLE = 1000  # steps or batches in a row without a duel to ask, after which there are none
+SOUND = 64  # iterations between two looks at whether the points are still on the manifold
 
 
 class State(Protocol):
@@ -65,6 +73,9 @@ class Method(ABC):
         refuse to go on.
     feasible_first : bool
         Whether the domain decides duels where it can: see `geoduel.domains.feasible_first`.
+    single : bool
+        Whether it runs one problem: several are then run in lock step, see `steps`. Other methods
+        take a start with leading axes themselves.
     sees : {"comparisons", "scores", "gradients"}
         What answers the step needs; other than comparisons only the baselines of the attack.
     state_has : tuple of str
@@ -76,6 +87,7 @@ class Method(ABC):
     x_tol: float | None = None
     version: ClassVar[int] = 1
     feasible_first: ClassVar[bool] = False
+    single: ClassVar[bool] = False
     sees: ClassVar[str] = "comparisons"
     state_has: ClassVar[tuple[str, ...]] = ("point", "best")
 
@@ -106,6 +118,19 @@ class Method(ABC):
         An answer is +1 where the second point of the pair is preferred, -1 where the first is, 0
         for a tie. Points with a leading axis are that many pairs, and so are their answers.
         """
+
+    def steps(
+        self, manifold: Manifold, states: list[Any], rngs: list[np.random.Generator]
+    ) -> Rounds:
+        """One iteration of each of several problems, in lock step.
+
+        By default that is `step` of each, with its own state and generator. A method may share work
+        between problems, if each asks the same duels as alone, up to rounding.
+        """
+        each = zip(states, rngs, strict=True)
+        return in_lock_step(
+            (self.step(manifold, state, rng) for state, rng in each), len(manifold.point_shape)
+        )
 
     def with_domain(self, domain: Domain) -> Method:
         """The same method on a feasible set; for dataclasses with a field ``domain``."""
@@ -168,7 +193,7 @@ def questions(
         while True:
             pair = step.send(answer)
             try:
-                x, y = pair
+                x, y = pair[:2]  # of many problems also which pairs are asked: `LockStep`
                 fits = x.shape == y.shape and x.shape[x.ndim - len(shape) :] == shape
             except (AttributeError, TypeError, ValueError):
                 fits = False
@@ -189,7 +214,7 @@ def one_problem(method: Method, manifold: Manifold, x0: Array) -> None:
     if x0.ndim > len(manifold.point_shape):
         raise ArgumentError(
             f"{_name(method)} runs one problem at a time, got x0 of shape {tuple(x0.shape)}; "
-            "RDNGD takes leading axes"
+            "geoduel.minimize runs several in lock step, and RDNGD takes leading axes"
         )
 
 
@@ -229,6 +254,7 @@ class DuelMethod(Method):
     min_radius: float = 0.0
 
     feasible_first: ClassVar[bool] = True
+    single: ClassVar[bool] = True
     state_has: ClassVar[tuple[str, ...]] = ("point", "best", "stop", "noise", "uncertainty")
 
     def __post_init__(self) -> None:

@@ -14,6 +14,7 @@ import numpy as np
 from .._numerics.arrays import Array
 from .._numerics.batches import along_one_axis, as_like
 from .._support.check import nonnegative, positive, positive_int
+from .._support.pools import run_each
 from ..errors import OracleError
 from .base import Oracle, answers
 from .wrappers import Wrapper
@@ -81,7 +82,7 @@ class Retried(Wrapper):
             return self._tried(x, y, point_ndim, executor)
         assert point_ndim is not None
         lead, pairs = along_one_axis(point_ndim, x, y)
-        each = list((map if executor is None else executor.map)(self._one, *pairs))
+        each = run_each(self._one, zip(*pairs, strict=True), executor)
         return as_like(np.reshape(each, lead), x)
 
     def _one(self, x: Array, y: Array) -> int:

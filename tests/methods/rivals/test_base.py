@@ -8,7 +8,7 @@ import pytest
 
 import geoduel as gd
 from geoduel.errors import ArgumentError
-from geoduel.methods.named import METHODS
+from geoduel.methods.named import METHODS, named
 from geoduel.methods.rivals.base import Rival, furthest
 from geoduel.study.codec import decode_state, encode_state
 
@@ -118,9 +118,10 @@ def test_where_nothing_is_projected_a_domain_is_refused():
 
 
 @pytest.mark.parametrize("method", RIVALS)
-def test_several_problems_at_once_are_refused(method):
+def test_several_problems_at_once_are_refused_by_the_method_itself(method):
+    """`minimize` runs each for itself."""
     with pytest.raises(ArgumentError, match="one problem at a time"):
-        gd.minimize(lambda x, y: 0, gd.Euclidean(2), np.zeros((3, 2)), method=method, budget=9)
+        named(method).plan(gd.Euclidean(2), np.zeros((3, 2)), iterations=None, budget=9)
 
 
 @pytest.mark.parametrize("method", RIVALS)

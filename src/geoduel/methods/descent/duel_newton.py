@@ -15,29 +15,39 @@ from ...manifolds.base import Manifold
 from ..base import default_radius
 from ..duels import mirrored_duels, projected_duels
 from ..frame import Frame, at_least, reach
+from ..rounds import Rounds, in_lock_step, renumbered
 from .base import DescentMethod, converged, recommend
+from .blocks import blocks
 from .doubt import BEYOND, Anchor, Claim, Trail, beats, look_around
 from .face import NO_EXITS, Exits, Face, face_at
 from .first_step import Begin, First, begin, directions, first_step
 from .fit import fit
 from .memory import Memory, Stretch, Window, whitened
 from .noise import Noise, lead
+from .rates import (
+    BLUR,
+    CLIP,
+    GAIN,
+    NOISY,
+    TIED,
+    freedom,
+    gain,
+    lapse_of,
+    nearness,
+    recent,
+    shrink,
+)
 
 __all__ = ["DuelNewton", "NewtonState"]
 
 # Frozen; docs/notebook/duel-newton.md says what they were tuned on.
-TAU = (0.06, 0.4)  # prior deviation of H from I: least, and per unit of contradiction
-BLUR = 0.3  # width of the sigmoid of a duel, in probe lengths
-GAIN = 1.2  # growth of log δ, per unit of contradiction, at most; see `_gain`
-CLIP = 0.3  # eigenvalues of H are kept in [CLIP, 1/CLIP]
 SHORT = 0.01  # length of the probes that look for the boundary, in those of duels
-LAPSE = 0.05  # least probability of an answer that has nothing to do with the model
-NOISY = 0.02  # flip rate above which single duels are not believed
 LOST = 0.7  # factor on the patience where growth of the probes was not earned
 LEAST = 0.2  # patience that is never lost
-TRUST = (0.2, 0.4)  # misfit of old gradients from which the window is shorter, and shortest
-TIED = 60  # blocks of ties, more than of others, after which to end
 AGAIN = 1e4  # length of the probes that doubt an end, in those of the end
+
+BEYOND_DIGITS = (np.linalg.LinAlgError, OutOfRangeError)  # of steps, or of a metric
+STACKED = 40  # most dimensions in which stacked matrices are faster than one by one
 
 
 class NewtonState(NamedTuple):
@@ -82,7 +92,8 @@ class NewtonState(NamedTuple):
     @property
     def size(self) -> float:
         """Length of the probes: δ√d in every whitened direction, mapped back."""
-        return self.scale * float(np.linalg.norm(self.metric))
+        entries = self.metric.ravel()
+        return self.scale * math.sqrt(entries @ entries)
 
     @property
     def uncertainty(self) -> float | None:
@@ -100,6 +111,32 @@ class NewtonState(NamedTuple):
     def reached(self) -> float:
         """The distance that the probes tell, wherever the minimum is."""
         return self.answering.uncertainty(self.size, self.longest)
+
+    def ended(
+        self, manifold: Manifold, x_tol: float | None, ties: float, longest: float, n: int
+    ) -> NewtonState:
+        """With a reason to stop, after a block of n probes, the longest of that length."""
+        stop = converged(manifold, self, x_tol, ties, longest)
+        if stop == "resolution" and n and self.tied * n < 4:
+            stop = None
+        if stop is None and self.tied >= TIED:
+            stop = "ties"
+        return self if stop is None else self._replace(stop=stop)
+
+    def undoubted(self, d: int) -> NewtonState | None:
+        """After a block with nothing to ask: anchor and trail one block later. Else None.
+
+        What is asked, and when, is said by `DuelNewton`; this only saves it the trouble.
+        """
+        if self.stop is not None:
+            return None
+        size, noisy = self.size, self.noise > NOISY
+        anchor = self.anchor.follow(self.point, size)
+        trail = Trail(self.point) if noisy else self.trail.older(self.point)
+        asks = not noisy and (trail.due or anchor.doubts(size, d, GAIN))
+        if asks or (self.claim is not None and self.claim.due(size)):
+            return None
+        return self._replace(anchor=anchor, trail=trail)
 
 
 class Place(NamedTuple):
@@ -323,9 +360,46 @@ class DuelNewton(DescentMethod):
             return first if isinstance(first, Begin) else self._first_state(manifold, first)
         try:
             state = yield from self._block(manifold, state, rng)
+        except BEYOND_DIGITS:
+            return state._replace(stop="diverges")
+        return (yield from self._questioned(manifold, state, rng))
+
+    def steps(
+        self, manifold: Manifold, states: list[Any], rngs: list[np.random.Generator]
+    ) -> Rounds:
+        """Blocks of all problems together, where stacked matrices are faster than one by one.
+
+        After them most have nothing to ask; the others do what they would do alone.
+        """
+        if self.domain is not None or manifold.dim > STACKED:
+            return (yield from super().steps(manifold, states, rngs))
+        new = states.copy()
+        begun = [j for j, state in enumerate(states) if isinstance(state, NewtonState)]
+        rest: dict[int, Any] = dict.fromkeys(range(len(states)), self.step)  # what is left to do
+        if begun:
+            these = [states[j] for j in begun], [rngs[j] for j in begun]
+            ends = yield from renumbered(blocks(self, manifold, *these), begun)
+            for j, end in zip(begun, ends, strict=True):
+                quiet = None if end is None else end.undoubted(manifold.dim)
+                new[j], rest[j] = end if quiet is None else quiet, self._questioned
+                if end is None or quiet is not None:
+                    del rest[j]
+        each = (do(manifold, new[j], rngs[j]) for j, do in rest.items())
+        ends = yield from renumbered(in_lock_step(each, len(manifold.point_shape)), list(rest))
+        for j, end in zip(rest, ends, strict=True):
+            new[j] = end
+        return new
+
+    def _questioned(
+        self, manifold: Manifold, state: NewtonState, rng: np.random.Generator
+    ) -> Generator[tuple[Array, Array], Any, NewtonState]:
+        """After a block: what it has found is doubted."""
+        if state.stop == "diverges":
+            return state
+        try:
             state = yield from self._earned(manifold, state)
             state = yield from self._prolonged(manifold, state)
-        except (np.linalg.LinAlgError, OutOfRangeError):  # steps, or a metric, beyond all digits
+        except BEYOND_DIGITS:
             return state._replace(stop="diverges")
         if state.stop in ("x_tol", "diverges"):
             return state
@@ -590,15 +664,15 @@ class DuelNewton(DescentMethod):
         seen = window
         if n < d:  # along a face the older gradients are of no use: its normal was in them
             seen, memory = window.along(place.face, state.metric), Memory.empty(d)
-        lapse = min(0.4, max(LAPSE, 1.2 * noise.flip_rate))
-        tau, near = _freedom(d, state.contradiction, noise), _nearness(d, noise) / state.scale**2
+        lapse = lapse_of(noise)
+        tau, near = freedom(d, state.contradiction, noise), nearness(d, noise) / state.scale**2
         g, H = fit(seen, tau, lapse, near, memory)
-        recent = _recent(d) if noise.flip_rate > NOISY else _recent(d, memory.misfit)
+        kept = recent(d) if noise.flip_rate > NOISY else recent(d, memory.misfit)
         if n == d:
-            old = window.part(slice(0, max(0, len(window.answers) - recent)))
-            memory = memory.judged(g, H).append(old, g, H, lapse, 3 * _recent(d) // d)
+            old = window.part(slice(0, max(0, len(window.answers) - kept)))
+            memory = memory.judged(g, H).append(old, g, H, lapse, 3 * recent(d) // d)
         positive = Stretch(np.clip(abs(H.w), CLIP, 1 / CLIP), H.U)
-        return Model(g, positive, window.part(slice(-recent, None)), memory)
+        return Model(g, positive, window.part(slice(-kept, None)), memory)
 
     def _move(
         self, manifold: Manifold, state: NewtonState, place: Place, duels: Duels, model: Model
@@ -637,7 +711,7 @@ class DuelNewton(DescentMethod):
         learned, rate = noise.learned * state.patience, noise.capacity * state.patience
         if n and (ties <= 0.5 or state.size < state.longest):
             learned *= 1 - 2 * ties
-        delta = state.scale * (_shrink(d) ** learned * math.exp(_gain(n, rate) * cosine))
+        delta = state.scale * (shrink(d) ** learned * math.exp(gain(n, rate) * cosine))
         delta = min(delta, place.farthest * math.sqrt(d) / float(np.linalg.norm(A)))
 
         noise = noise.rescaled(delta / state.scale)
@@ -665,47 +739,8 @@ class DuelNewton(DescentMethod):
             refuted=state.refuted,
         )
         longest = float(abs(probes.steps).max()) if n else delta * float(abs(A).max())
-        stop = converged(manifold, new, self.x_tol, ties, longest)
-        if stop == "resolution" and n and new.tied * n < 4:
-            stop = None
-        return new._replace(stop="ties" if stop is None and new.tied >= TIED else stop)
+        return new.ended(manifold, self.x_tol, ties, longest, n)
 
 
 def _cosine(a: np.ndarray, b: np.ndarray) -> float:
     return float(a @ b) / math.sqrt(max(1e-300, float(a @ a) * float(b @ b)))
-
-
-def _freedom(d: int, kappa: float, noise: Noise) -> float:
-    """τ, of an entry: as 1/√d in high dimension, as for a norm of H - I; wider in low dimension."""
-    tau = TAU[0] + TAU[1] * max(0.0, kappa)
-    return tau * (1 + 6 * noise.capacity / d) * math.sqrt(min(1.0, 100 / d))
-
-
-def _nearness(d: int, noise: Noise) -> float:
-    """(δ/ρ)²: none where answers are right, nor in small d, where δ is no measure of |g|."""
-    return (1 - noise.capacity) * max(0.0, 1 - 5 / d)
-
-
-def _shrink(d: int) -> float:
-    """Factor on δ a block, as long as answers do not contradict: larger models lag more."""
-    return min(0.8, max(0.7, 0.7 * (d / 40) ** 0.12))
-
-
-def _gain(d: int, rate: float) -> float:
-    """Growth of log δ per unit of contradiction, where δ shrinks at a rate from 0 to 1.
-
-    Where the model is right, log δ drifts down by rate log(1/shrink) a block and is spread by
-    gain²/d, the variance of the cosine. A ratio of the two well above 1/2 keeps the tail of δ thin.
-    It matters for d <= 3, and for noisy answers or patience up to d = 10 and beyond.
-    """
-    return min(GAIN, math.sqrt(0.7 * rate * d))
-
-
-def _recent(d: int, misfit: float = 0.0) -> int:
-    """Duels in the window: 7.5d, and 4d in high dimension. Longer ones lag, with noise too.
-
-    Where old gradients contradict new ones it is shortened, down to 4d.
-    """
-    most = min(7.5, max(4.0, 7.5 * (30 / d) ** 0.7))
-    trust = min(1.0, max(0.0, (TRUST[1] - misfit) / (TRUST[1] - TRUST[0])))
-    return int(d * min(most, 4 + 3.5 * trust))

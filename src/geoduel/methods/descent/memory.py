@@ -194,7 +194,7 @@ def whitened(A: np.ndarray, c: np.ndarray) -> np.ndarray:
     return np.linalg.solve(A, c.T).T
 
 
-def logistic(margin: np.ndarray, lapse: float) -> tuple[np.ndarray, np.ndarray]:
+def logistic(margin: np.ndarray, lapse: float | np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Derivative and majorised second derivative, negated, of log[ε + (1-2ε) σ(margin)]."""
     right = 1 / (1 + np.exp(-np.clip(margin, -40, 40)))
     rise = (1 - 2 * lapse) * right * (1 - right) / (lapse + (1 - 2 * lapse) * right)

@@ -1,0 +1,107 @@
+"""Blocks of many problems: each asks the duels it would ask alone, up to rounding.
+
+Runs of whole problems are in `tests/methods/test_lock_step.py`.
+"""
+
+import numpy as np
+import pytest
+
+import geoduel as gd
+from geoduel.methods.descent import blocks as module
+from geoduel.methods.descent.duel_newton import NewtonState
+
+RNG = np.random.default_rng
+
+
+def runs(manifold, f, x0, flip=0.0, steps=12, seed=0, **settings):
+    """States of every problem, together and alone, with the same wrong answers."""
+    method = gd.DuelNewton(**settings)
+
+    def answer(x, y, coin):
+        return np.sign(f(x) - f(y)) * np.where(coin.random(len(x)) < flip, -1, 1)
+
+    rngs, coins = (RNG(seed + k).spawn(len(x0)) for k in (0, 1))
+    alone = []
+    for x, rng, coin in zip(x0, rngs, coins, strict=True):
+        state = method.start(manifold, x, rng)
+        for _ in range(steps):
+            step, sent = method.step(manifold, state, rng), None
+            try:
+                while True:
+                    a, b = step.send(sent)
+                    one = a.shape == manifold.point_shape
+                    sent = answer(a[None], b[None], coin)[0] if one else answer(a, b, coin)
+            except StopIteration as end:
+                state = end.value
+        alone.append(state)
+
+    rngs, coins = (RNG(seed + k).spawn(len(x0)) for k in (0, 1))
+    together = [method.start(manifold, x, rng) for x, rng in zip(x0, rngs, strict=True)]
+    for _ in range(steps):
+        rounds, sent = method.steps(manifold, together, rngs), None
+        try:
+            while True:
+                new = rounds.send(sent)
+                answers = np.zeros(new.asked.shape)
+                for i, j in enumerate(new.who):
+                    right = new.asked[:, i]
+                    answers[right, i] = answer(new.x[right, i], new.y[right, i], coins[j])
+                sent = answers, np.ones(len(new.who), bool)
+        except StopIteration as end:
+            together = end.value
+    return together, alone
+
+
+def agree(together, alone, eps):
+    for many, one in zip(together, alone, strict=True):
+        assert isinstance(many, NewtonState)
+        np.testing.assert_allclose(many.point, one.point, rtol=eps, atol=eps)
+        np.testing.assert_allclose(many.best, one.best, rtol=eps, atol=eps)
+        np.testing.assert_allclose(many.scale, one.scale, rtol=eps)
+        np.testing.assert_allclose(many.metric, one.metric, rtol=eps, atol=eps)
+        np.testing.assert_allclose(many.path, one.path, rtol=eps, atol=eps)
+        np.testing.assert_allclose(many.to_mean, one.to_mean, rtol=eps, atol=eps)
+        np.testing.assert_array_equal(many.window.answers, one.window.answers)
+        assert len(many.memory.centres) == len(one.memory.centres)
+        assert many.answering.total == one.answering.total
+        assert (many.tied, many.stop, many.refuted) == (one.tied, one.stop, one.refuted)
+
+
+@pytest.mark.parametrize(
+    "manifold",
+    [gd.Euclidean(2), gd.Euclidean(7), gd.Sphere(4), gd.SPD(2), gd.Rotations(3), gd.Hyperbolic(2)],
+    ids=repr,
+)
+def test_the_same_states(manifold):
+    rng = RNG(1)
+    goal = manifold.random_point(rng)
+    x0 = manifold.random_point(rng, batch=(3,))
+    agree(*runs(manifold, lambda x: manifold.dist(x, goal) ** 2, x0), 1e-6)
+
+
+@pytest.mark.parametrize("settings", [{}, {"min_radius": 0.1}, {"initial_step": 1e-3}])
+def test_the_same_states_where_answers_are_wrong(settings):
+    """Probes are then widened, asked again more often, and the mean of points is returned."""
+    scales = np.array([1.0, 5.0, 25.0])
+    x0 = RNG(2).standard_normal((4, 3))
+    together, alone = runs(
+        gd.Euclidean(3), lambda x: x**2 @ scales, x0, flip=0.3, steps=25, **settings
+    )
+    agree(together, alone, 1e-6)
+    assert any((state.noise or 0) > 0.05 for state in together)
+    assert any(np.any(state.to_mean) for state in together)
+
+
+def test_the_same_states_where_most_duels_tie():
+    x0 = RNG(3).standard_normal((4, 3))
+    agree(*runs(gd.Euclidean(3), lambda x: np.round(np.sum(x**2, -1), 1), x0, steps=30), 1e-6)
+
+
+def test_stacks_of_any_size_are_alike(monkeypatch):
+    sphere = gd.Sphere(3)
+    x0 = sphere.random_point(RNG(4), batch=(5,))
+    whole, _ = runs(sphere, lambda x: -x[..., 0], x0, steps=8)
+    monkeypatch.setattr(module, "TOGETHER", 2)
+    parts, _ = runs(sphere, lambda x: -x[..., 0], x0, steps=8)
+    for a, b in zip(whole, parts, strict=True):
+        np.testing.assert_allclose(a.point, b.point, atol=1e-12)
