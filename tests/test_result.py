@@ -55,7 +55,7 @@ def test_a_short_point_is_shown(x, text):
 def test_every_end_has_a_sentence(reason):
     said = replace(result(), stop_reason=reason)
     assert said.message.endswith(".")
-    assert said.success == (reason in ("x_tol", "resolution", "iterations"))
+    assert said.success == (reason in ("x_tol", "resolution", "iterations", "items"))
 
 
 def test_scipys_names_and_keys():

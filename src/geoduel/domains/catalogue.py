@@ -56,7 +56,7 @@ class Catalogue:
     Notes
     -----
     In up to eight dimensions a tree of SciPy finds the nearest items, in coordinates whose
-    distances are no longer than geodesics: all items within the radius of those found first are
+    distances are no longer than geodesics. So all items within the radius of those found first are
     enough. Such are the entries of points on `Euclidean`, `Sphere`, `Rotations` and `Simplex`, and
     the chart log(o, x) where no sectional curvature is positive, as on `Hyperbolic` and `SPD`.
     Products have those of their factors. Elsewhere every item is looked at.

@@ -37,7 +37,7 @@ def paired(
     duel draws fresh ones, so that the search cannot fit a single draw.
 
     With a ``confidence`` a duel is a race: it goes on from seed to seed until the mean of one side
-    is ahead. The test is sequential, so that one may look after every seed: the evidence is the
+    is ahead. The test is sequential, so that one may look after every seed. The evidence is the
     likelihood of the differences d_1..d_n averaged over all scales and over effects δ ~ N(0, 1),
     against equal means. With t their t-statistic and ν = n - 1 it is
 

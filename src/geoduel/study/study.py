@@ -82,6 +82,17 @@ class Study:
         Parts that the settings cannot hold, of the user's own; see `load_study`.
     among : Catalogue or array, optional
         Items that the study was made with, which its settings do not hold either.
+
+    Attributes
+    ----------
+    name : str
+        Name in the storage.
+    manifold, method
+        Where the points live, and what asks.
+    settings : dict
+        What the study was made with, as in an export.
+    catalogue : Catalogue or None
+        The items that are shown; None if any point is, or if the items were not given.
     """
 
     def __init__(

@@ -100,5 +100,7 @@ def test_what_does_not_go_together_is_refused():
         gd.minimize(oracle, SPHERE, among=items, method="rdngd")
     with pytest.raises(ArgumentError, match="among= and domain= are both given"):
         gd.minimize(oracle, SPHERE, among=items, domain=gd.Ball(SPHERE, GOAL, 0.5))
+    with pytest.raises(ArgumentError, match="x0"):
+        gd.minimize(oracle, SPHERE, [1.0, 0.0], among=items)
     with pytest.raises(ArgumentError, match=r"shape \(n, 3\)"):
         gd.minimize(oracle, SPHERE, among=np.eye(2))

@@ -7,11 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from ..._numerics.arrays import Array
+from ..._numerics.arrays import Array, host
 from ..._support.check import positive_int
 from ...domains.catalogue import Catalogue
 from ...errors import ArgumentError
 from ...manifolds.base import Manifold
+from ...manifolds.product import Product
 from ..auto import Auto
 from ..base import Method
 from ..frame import to_numpy
@@ -82,7 +83,7 @@ def for_items(
     Raises
     ------
     ArgumentError
-        If the method learns from its own questions only, or has a domain.
+        If the method learns from its own questions only, or has a domain; or x0 is no point.
     """
     if method is None:
         method = Bisection() if manifold.dim == 1 else IdealPoint()
@@ -102,11 +103,26 @@ def for_items(
     if x0 is None:
         tried = items[_evenly(items.distinct, TRIED)]
         apart = to_numpy(manifold.dist(tried[:, None], some[None]))
-        x0 = tried[int(np.argmin(apart.mean(axis=1)))]
-    radius = float(np.quantile(to_numpy(manifold.dist(some, np.asarray(x0)[None])), MOST))
+        centre = tried[int(np.argmin(apart.mean(axis=1)))]
+    else:
+        centre = _start(manifold, x0)
+    radius = float(np.quantile(to_numpy(manifold.dist(some, centre[None])), MOST))
     if manifold.bounded and radius > EVERYWHERE * manifold.typical_dist:
-        return chosen, None if manifold.closed_form else x0
-    return replace(chosen, prior_radius=radius), x0
+        return chosen, centre if x0 is not None or not manifold.closed_form else None
+    return replace(chosen, prior_radius=radius), centre
+
+
+def _start(manifold: Manifold, x0: Any) -> np.ndarray:
+    """The caller's start as an array; of a product it may be a tuple of points."""
+    if isinstance(x0, tuple) and isinstance(manifold, Product):
+        x0 = manifold.join(*map(np.asarray, x0))
+    try:
+        point = np.asarray(host(x0))
+        point = point if point.dtype.kind == "f" else point.astype(np.float64)
+    except (TypeError, ValueError):
+        raise ArgumentError(f"x0 must be a point, an array of numbers; got {x0!r:.80}") from None
+    manifold.check_point(point, "x0")
+    return point
 
 
 def _evenly(indices: np.ndarray, most: int) -> np.ndarray:
