@@ -91,8 +91,7 @@ class Unitary(Manifold):
 
     def real(self, matrix: np.ndarray) -> np.ndarray:
         """Points from complex matrices of shape ``(..., n, n)``."""
-        matrix = np.asarray(matrix)
-        return np.stack([matrix.real, matrix.imag], axis=-1)
+        return np.stack([np.real(matrix), np.imag(matrix)], axis=-1)
 
     def inner(self, x: Array, u: Array, v: Array) -> Array:
         return namespace(u, v).sum(u * v, axis=(-3, -2, -1))
