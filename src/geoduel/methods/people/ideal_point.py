@@ -35,7 +35,7 @@ from .particles import (
     settle,
     weigh,
 )
-from .perception import Prior, Traits, outcomes
+from .perception import Prior, Traits, chosen, outcomes
 from .questions import REGION, PersonMethod, best_question, check_answer, inside, stacked
 from .weights import drawn, imagined, information, radius_holding
 
@@ -204,15 +204,50 @@ class IdealPoint(PersonMethod):
         rater: str | None = None,
     ) -> IdealPointState:
         check_answer(answer, left)
-        belief, rater = state.belief, rater or ""
+        belief = state.belief
         expected = _chances(manifold, belief, a[None], b[None])[:2, :, 0] @ belief.weights
-        _, r = belief.raters.hear(rater)
+        _, r = belief.raters.hear(rater or "")
         attention = state.attention.hear(r, float(expected[1] / expected.sum()), answer, left)
+        return self._told(manifold, state, attention, a, b, answer, left, rater or "", rng)
+
+    def choose(
+        self,
+        manifold: Manifold,
+        state: IdealPointState,
+        points: Array,
+        best: int,
+        rng: np.random.Generator,
+        *,
+        rater: str | None = None,
+    ) -> IdealPointState:
+        belief = state.belief
+        losses = _losses(manifold, belief, points, points)[:, : len(points)]
+        expected = chosen(losses, belief.others, belief.prior) @ belief.weights
+        _, r = belief.raters.hear(rater or "")
+        attention = state.attention.hear_choice(r, expected, best)
+        others = np.delete(np.arange(len(points)), best)
+        a, b = points[np.full(len(others), best)], points[others]
+        return self._told(manifold, state, attention, a, b, -1, 0, rater or "", rng)
+
+    def _told(
+        self,
+        manifold: Manifold,
+        state: IdealPointState,
+        attention: Attention,
+        a: Array,
+        b: Array,
+        answer: int,
+        left: int,
+        rater: str,
+        rng: np.random.Generator,
+    ) -> IdealPointState:
+        """The state that knows one more answer, to a duel or to all duels of a choice."""
+        belief = state.belief
         if isinstance(belief, Cloud):
             belief = hear_early(manifold, belief, a, b, answer, left, rater, rng)
             centre = middle(manifold, belief)
             size = deviation(manifold, belief, centre)
-            late = len(belief.answers.answer) > SOON * manifold.dim
+            late = len(belief.answers.choices()[0]) > SOON * manifold.dim
             if late or size < NARROW * manifold.typical_dist:
                 belief, centre = settle(manifold, belief, centre, size, rng), None
         else:
@@ -396,11 +431,14 @@ def imagined_worlds(rng: np.random.Generator, w: np.ndarray, chances: np.ndarray
 
 def _chances(manifold: Manifold, belief: Cloud | Belief, a: Array, b: Array) -> np.ndarray:
     """Probabilities of "a", "b" and a tie for questions, given each particle, shape (3, n, m)."""
+    return outcomes(_losses(manifold, belief, a, b), belief.others, belief.prior)
+
+
+def _losses(manifold: Manifold, belief: Cloud | Belief, a: Array, b: Array) -> np.ndarray:
+    """Losses of the m first and then of the m second points to each particle, shape (n, 2m)."""
     if isinstance(belief, Cloud):
-        losses = losses_of(manifold, belief.points, a, b).reshape(len(belief.others), -1)
-    else:
-        losses = pooled(belief)[0].losses(belief.chart.pair_logs(manifold, a, b))
-    return outcomes(losses, belief.others, belief.prior)
+        return losses_of(manifold, belief.points, a, b).reshape(len(belief.others), -1)
+    return pooled(belief)[0].losses(belief.chart.pair_logs(manifold, a, b))
 
 
 def _thinned(cloud: Cloud) -> Cloud:
