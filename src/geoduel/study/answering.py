@@ -6,13 +6,15 @@ import logging
 import math
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Executor
 from typing import Any, Protocol
 
+from .._numerics.arrays import Array
 from .._support.progress import progress_bar
 from ..errors import NothingToAskError, OracleError, StudyFinishedError
 from ..oracles.base import Oracle, answers
+from .ranking import LETTERS
 from .records import Duel
 
 __all__ = ["Answering", "Asked"]
@@ -26,6 +28,18 @@ class Asked(Protocol):
 
     def ask(self) -> Duel: ...
     def tell(self, duel: Duel, answer: str) -> Duel: ...
+
+
+def answered(oracle: Oracle, points: Sequence[Array]) -> str:
+    """The answer of an oracle, which compares pairs: of several points the best, by duels."""
+    sign = answers(oracle, points[0], points[1], points[0].ndim)
+    if len(points) == 2:
+        return {-1: "a", 0: "tie", 1: "b"}[sign]
+    best = int(sign > 0)
+    for j in range(2, len(points)):
+        if answers(oracle, points[best], points[j], points[j].ndim) > 0:
+            best = j
+    return LETTERS[best]
 
 
 class Answering:
@@ -121,10 +135,9 @@ class Answering:
     def _answer(self, duel: Duel) -> None:
         try:
             if self.executor is None:
-                sign = answers(self.oracle, duel.a, duel.b, duel.a.ndim)
+                answer = answered(self.oracle, duel.points)
             else:
-                asked = self.executor.submit(answers, self.oracle, duel.a, duel.b, duel.a.ndim)
-                sign = asked.result()
+                answer = self.executor.submit(answered, self.oracle, duel.points).result()
         except Exception as error:
             cause = error.__cause__ if isinstance(error, OracleError) else None
             if not isinstance(error, self.catch) and not isinstance(cause, self.catch):
@@ -132,7 +145,7 @@ class Answering:
             logger.warning("duel %d is skipped: %s", duel.id, error)
             self.study.tell(duel, "skip")
             return
-        duel = self.study.tell(duel, {-1: "a", 0: "tie", 1: "b"}[sign])
+        duel = self.study.tell(duel, answer)
         with self.turn:
             self.answered += 1
             if self.show is not None:

@@ -14,6 +14,7 @@ from ..errors import NothingToAskError, StudyFinishedError
 from . import holders
 from .log import Book, Entry, Event
 from .players import Player, Question
+from .ranking import LETTERS
 
 __all__ = ["Assigner"]
 
@@ -52,8 +53,10 @@ class Assigner:
         self.name, self.settings, self.book, self.player = name, settings, book, player
         self.alone = alone
 
-    def choose(self, n: int, rater: str | None) -> tuple[list[int], list[Event]]:
+    def choose(self, n: int, rater: str | None, k: int = 2) -> tuple[list[int], list[Event]]:
         """Up to n questions for a rater: ids of those the rater holds, and events that give more.
+
+        New ones show k points.
 
         Raises
         ------
@@ -73,7 +76,7 @@ class Assigner:
             most = self._room(mine, now) if n > 1 else math.inf
             by_event = self.settings["format"] < 2
             number = book.number + len(events) + 1 if by_event else len(book.entries)
-            new = self._new(rater, number, most)
+            new = self._new(rater, number, most, k)
             events += islice(new, n - len(held) - len(events))
         if not held and not events and not (held := [e.id for e in mine][:n]):
             raise self._nothing(now)
@@ -96,7 +99,7 @@ class Assigner:
 
     # -- new questions ---------------------------------------------------------------------------
 
-    def _new(self, rater: str | None, number: int, most: float) -> Iterator[Event]:
+    def _new(self, rater: str | None, number: int, most: float, k: int) -> Iterator[Event]:
         """Events of new questions, drawn by that number on: a repeat if due, then others."""
         book, budget = self.book, self.budget
         left = math.inf if budget is None else budget - book.answered - len(book.open)
@@ -109,25 +112,30 @@ class Assigner:
             duel, number, left = duel + 1, number + 1, left - 1
         if (left := min(left, most)) <= 0:
             return
-        for question in self._questions(rater, number):
-            side = np.random.default_rng([self.settings["seed"], number, 1]).random() < 0.5
-            at = {} if question.at is None else {"at": list(question.at)}
+        for question in self._questions(rater, number, k):
+            rng = np.random.default_rng([self.settings["seed"], number, 1])
+            more: Event = {} if question.at is None else {"at": list(question.at)}
+            left = "a" if rng.random() < 0.5 else "b"
+            if question.more:
+                left = None
+                more["more"] = [point.tolist() for point in question.more]
+                more["order"] = "".join(rng.permutation(list(LETTERS[: 2 + len(question.more)])))
             pair = question.a.tolist(), question.b.tolist()
-            yield _question(duel, *pair, question.role, "a" if side else "b", **at)
+            yield _question(duel, *pair, question.role, left, **more)
             duel, number, left = duel + 1, number + 1, left - 1
             if left <= 0:
                 return
 
-    def _questions(self, rater: str | None, number: int) -> Iterator[Question]:
+    def _questions(self, rater: str | None, number: int, k: int) -> Iterator[Question]:
         """New questions of the method: about the common result, or first about the rater's own.
 
         Questions about the common result tell on which side of it a rater's own ideal is, and not
         how far.
         """
-        common = self.player.questions(self.book, number, rater)
+        common = self.player.questions(self.book, number, rater, k)
         if rater is None or (own := self._away(rater)) is None:
             return common
-        return chain(own.questions(self.book, number, rater), common)
+        return chain(own.questions(self.book, number, rater, k), common)
 
     def _away(self, rater: str) -> Player | None:
         """The method after the answers of this rater, if due and away from the common result."""
@@ -201,6 +209,6 @@ def _held(entry: Entry, now: float) -> float:
     return now - entry.held_since
 
 
-def _question(duel: int, a: Any, b: Any, role: str, left: str, **more: Any) -> Event:
+def _question(duel: int, a: Any, b: Any, role: str, left: str | None, **more: Any) -> Event:
     """The event of a new question; points as in the log."""
     return {"kind": "question", "duel": duel, "a": a, "b": b, "role": role, "left": left, **more}

@@ -28,7 +28,7 @@ from ..methods.named import METHODS, named
 from ..methods.people.questions import QuestionMethod
 from .codec import decode_settings, encode_settings, is_text
 from .intake import check_events, check_size, check_sizes, malformed
-from .settings import FORMAT, describe, method_version, part, read_settings
+from .settings import FORMAT, check_choices, describe, method_version, part, read_settings
 from .storage.base import Storage
 from .storage.place import as_storage
 from .study import Study
@@ -57,6 +57,7 @@ def create_study(
     lease: float = LEASE,
     repeats: float | None = None,
     votes: int = 1,
+    choices: int = 2,
     **options: Any,
 ) -> Study:
     """Create a study: `minimize` for answers that come later, from people, labs or other machines.
@@ -101,6 +102,9 @@ def create_study(
         Answers to each question, of different raters where there are several; the majority is what
         the method is told, and raters who contradict themselves count less. Only for methods that
         are not made for people: those learn from each answer, and weigh raters themselves.
+    choices : int
+        How many points a question shows, from 2 to 6. More than two are for methods made for
+        people: their answers name the best, or rank them, see `Study.tell`.
     **options
         Settings of the method, when it is given by name.
 
@@ -169,6 +173,8 @@ def create_study(
         "repeats_after": REPEATS_AFTER if repeats is None else 0,
         "votes": votes,
     }
+    if check_choices(choices, chosen) > 2:  # settings of pairs are as they always were
+        settings["choices"] = choices
     place = as_storage(storage)
     study_name = study_name or f"study-{secrets.token_hex(4)}"
     wanted = {
@@ -179,6 +185,7 @@ def create_study(
         "lease": None if lease == LEASE else settings["lease"],
         "repeats": None if repeats is None else share,
         "votes": None if votes == 1 else votes,
+        "choices": None if choices == 2 else choices,
     }
     if method == "auto":
         more = options if domain is None else options | {"domain": domain}

@@ -28,17 +28,22 @@ class Duel:
         someone else; "report", a comparison that came from outside.
     left : {"a", "b"} or None
         Which point to show on the left, or first. Drawn by the study, so that a rater who prefers
-        one side does not mislead it. None for reports.
+        one side does not mislead it. None for reports, and where more than two are shown.
     rater : str or None
         Name of the rater who has the duel, or answered it.
-    answer : {"a", "b", "tie", "skip"} or None
-        None without an answer.
+    answer : str or None
+        "a", "b", "tie" or "skip"; of more than two points also a ranking, such as "c>abd". None
+        without an answer.
     state : {"open", "answered", "withdrawn"}
         Withdrawn are questions that followed from an answer that was taken back.
     asked, answered : float or None
         Seconds since 1970.
     of : int or None
         The duel that a repeat repeats.
+    more : tuple of ndarray
+        Points c, d, ... of a question that shows more than two.
+    order : str or None
+        The letters of all points of such a question, in the order to show them.
     """
 
     id: int
@@ -52,6 +57,18 @@ class Duel:
     asked: float
     answered: float | None
     of: int | None
+    more: tuple[np.ndarray, ...] = ()
+    order: str | None = None
+
+    @property
+    def points(self) -> tuple[np.ndarray, ...]:
+        """All points, two or more."""
+        return self.a, self.b, *self.more
+
+    @property
+    def shown(self) -> str:
+        """The letters of the points, in the order to show them."""
+        return self.order or {"a": "ab", "b": "ba", None: "ab"}[self.left]
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Duel) and self._key() == other._key()
@@ -60,14 +77,14 @@ class Duel:
         return hash(self.id)
 
     def _key(self) -> tuple[Any, ...]:
-        points = (self.a.tobytes(), self.b.tobytes())
+        points = tuple(point.tobytes() for point in self.points)
         return (self.id, *points, self.role, self.left, self.rater, self.answer, self.state)
 
 
 def as_duel(entry: Entry, dtype: np.dtype) -> Duel:
     """What the book knows of a duel, as it is handed out."""
-    a, b = (np.array(point, dtype) for point in (entry.a, entry.b))
-    for point in (a, b):
+    a, b, *more = (np.array(point, dtype) for point in entry.points)
+    for point in (a, b, *more):
         point.flags.writeable = False
     return Duel(
         id=entry.id,
@@ -81,6 +98,8 @@ def as_duel(entry: Entry, dtype: np.dtype) -> Duel:
         asked=entry.asked,
         answered=entry.answered,
         of=entry.of,
+        more=tuple(more),
+        order=entry.order,
     )
 
 

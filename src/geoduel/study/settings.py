@@ -7,12 +7,14 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+from .._support.check import positive_int
 from .._version import __version__
 from ..errors import ArgumentError, ReplayError
 from ..methods import Method
 from ..methods.base import check_method
 from ..methods.people.questions import QuestionMethod
 from .codec import NotStorableError, check_depth, decode_settings, encode_settings
+from .ranking import MOST_CHOICES
 
 __all__ = ["FORMAT", "describe", "method_version", "part", "read_settings", "version_note"]
 
@@ -95,10 +97,22 @@ KNOWN: dict[str, Callable[[Any], bool]] = {
     "repeats": lambda v: _number(v) and 0 <= v < 1,
     "repeats_after": _whole(0),
     "votes": _whole(1),
+    "choices": lambda v: type(v) is int and 3 <= v <= MOST_CHOICES,
 }
 """What each plain setting must be."""
 
-NEEDED = KNOWN.keys() - {"repeats_after"}
+NEEDED = KNOWN.keys() - {"repeats_after", "choices"}
+
+
+def check_choices(choices: int, method: Any) -> int:
+    """How many points a question shows, from 2 on; more are for methods that take any answer."""
+    if positive_int(choices, "choices", least=2) > MOST_CHOICES:
+        raise ArgumentError(f"choices must be from 2 to {MOST_CHOICES}, got {choices}")
+    if choices > 2 and not isinstance(method, QuestionMethod):
+        raise ArgumentError(
+            f"choices={choices} is for methods made for people; {type(method).__name__} asks pairs"
+        )
+    return choices
 
 
 def describe(thing: Any) -> Any:

@@ -170,9 +170,10 @@ class Answers(NamedTuple):
         return said, 0
 
     def append(self, new: Answers) -> Answers:
-        """These answers and a new one."""
+        """These answers and new ones."""
         xp = namespace(self.a)
-        new = new._replace(choice=new.choice + (self.choice[-1] + 1 if len(self.choice) else 0))
+        first = self.choice[-1] + 1 if len(self.choice) else 0
+        new = new._replace(choice=new.choice - new.choice[0] + first)
         return Answers(
             xp.concat([self.a, new.a]),
             xp.concat([self.b, new.b]),
@@ -428,7 +429,7 @@ def outcomes(losses: np.ndarray, others: np.ndarray, prior: Prior) -> np.ndarray
 
 
 def chosen(losses: np.ndarray, others: np.ndarray, prior: Prior) -> np.ndarray:
-    """Probability that each of k points is chosen as the best one, shape (k, n), from losses (n, k).
+    """Probability that each of k points is chosen as the best, shape (k, n), from losses (n, k).
 
     The losses are seen with Gumbel noise, so that two of the points are told apart as in a duel.
     """
