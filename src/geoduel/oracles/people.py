@@ -277,7 +277,7 @@ class Person:
         Of a duel of more points the answer names the best, the best and the worst, or all, as
         ``form`` says.
         """
-        if len(duel.points) == 2:
+        if not getattr(duel, "more", ()):
             return {-1: "a", 1: "b", 0: "tie"}[
                 self.answer(duel.a, duel.b, 1 if duel.left == "a" else -1)
             ]

@@ -115,13 +115,13 @@ class Assigner:
         for question in self._questions(rater, number, k):
             rng = np.random.default_rng([self.settings["seed"], number, 1])
             more: Event = {} if question.at is None else {"at": list(question.at)}
-            left = "a" if rng.random() < 0.5 else "b"
+            side = "a" if rng.random() < 0.5 else "b"
             if question.more:
-                left = None
+                side = None
                 more["more"] = [point.tolist() for point in question.more]
                 more["order"] = "".join(rng.permutation(list(LETTERS[: 2 + len(question.more)])))
             pair = question.a.tolist(), question.b.tolist()
-            yield _question(duel, *pair, question.role, left, **more)
+            yield _question(duel, *pair, question.role, side, **more)
             duel, number, left = duel + 1, number + 1, left - 1
             if left <= 0:
                 return

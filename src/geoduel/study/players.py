@@ -285,7 +285,7 @@ class QuestionPlayer(Player):
             rng = self._own(duel)
             for _ in range(5):
                 points = self.method.propose_several(self.manifold, self.state, rng, k, pending)
-                if len({point.tobytes() for point in points}) == k:
+                if len({point.tobytes() for point in points}) == len(points):
                     break
             else:
                 self.idle = True

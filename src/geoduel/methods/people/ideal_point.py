@@ -166,12 +166,24 @@ class IdealPoint(PersonMethod):
         rng: np.random.Generator,
         pending: Sequence[tuple[Array, Array]] = (),
     ) -> tuple[Array, Array]:
+        a, b = self.propose_several(manifold, state, rng, 2, pending)
+        return a, b
+
+    def propose_several(
+        self,
+        manifold: Manifold,
+        state: IdealPointState,
+        rng: np.random.Generator,
+        k: int = 2,
+        pending: Sequence[tuple[Array, Array]] = (),
+    ) -> Array:
         belief, jnd = state.belief, self.scales(manifold)[1]
         if isinstance(belief, Cloud):
             belief = _thinned(belief)
         # Easy questions that are overdue come one by one, among others.
         elif self._in_doubt(state, jnd) and not pending and rng.random() < 2 * self.catch:
-            return self._easy(manifold, belief)
+            a, b = self._easy(manifold, belief)
+            return namespace(a).stack([a, b])
         w = belief.weights
         worlds = w[None]  # what may be believed once the open questions are answered
         if pending:
@@ -179,17 +191,27 @@ class IdealPoint(PersonMethod):
             worlds = imagined_worlds(rng, w, chances)
         if isinstance(belief, Cloud):
             a, b = self._early_candidates(manifold, belief, rng)
-            gain = information(worlds, _chances(manifold, belief, a, b))
+            seen = None
         else:
             a, b, seen = self._candidates(manifold, belief, worlds, rng)
-            chances = _chances(manifold, belief, a, b)
             first = max(INFORMATION[0], INFORMATION[1] * manifold.dim)
             if sum(belief.raters.answers) < first:
-                gain = information(worlds, chances)
-            else:
-                gain = accuracy(worlds, chances, seen)
-        j = best_question(manifold, a, b, gain, self.min_radius)
-        return a[j], b[j]
+                seen = None
+
+        def gain(chances: np.ndarray) -> np.ndarray:
+            return information(worlds, chances) if seen is None else accuracy(worlds, chances, seen)
+
+        losses = _losses(manifold, belief, a, b)
+        value = gain(outcomes(losses, belief.others, belief.prior))
+        j = best_question(manifold, a, b, value, self.min_radius)
+        m, xp = len(a), namespace(a)
+        points, taken = xp.concat([a, b]), [j, m + j]
+        while len(taken) < k:  # with each other candidate beside those taken, its ends or one
+            more = [[i, m + i] if len(taken) + 2 <= k else [i] for i in range(m) if i not in taken]
+            sets = [losses[:, [*taken, *some]] for some in more]
+            value = gain(np.stack([chosen(x, belief.others, belief.prior) for x in sets], axis=2))
+            taken += more[int(np.argmax(value))]
+        return points[np.array(taken)]
 
     def update(
         self,
