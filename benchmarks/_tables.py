@@ -331,6 +331,33 @@ def ceiling() -> list[str]:
     return markdown(heads, lines) + about(rows.values(), "people", "seeds")
 
 
+FORMS = {
+    "pairs": "the better of two",
+    "best": "the best of four",
+    "best and worst": "the best and the worst of four",
+    "ranking": "a ranking of four",
+}
+
+
+def rankings() -> list[str]:
+    """Answers of `rankings.py` to a median regret of 1.5 and 1 JND, by the form of the question."""
+    rows = read("rankings")
+    if not rows:
+        return ["Not measured yet."]
+    cells = dict.fromkeys(tuple(name.split(": ")[:2]) for name in rows)
+    lines = []
+    for space, kind in cells:
+        of = {form: rows[f"{space}: {kind}: {form}"] for form in FORMS}
+        after = [
+            f"{' / '.join(str(row['after'][b] or '–') for b in ('1.5', '1.0'))} "
+            f"({percent(row['inside'])})"
+            for row in of.values()
+        ]
+        lines.append([SPACES[space], kind, *after])
+    heads = ("space", "people", *FORMS.values())
+    return markdown(heads, lines) + about(rows.values(), "people", "seeds")
+
+
 RIVALS = {
     "scipy": "SciPy",
     "questplus": "QUEST+",
@@ -635,6 +662,7 @@ TABLES: dict[str, Callable[[], list[str]]] = {
     "far": far,
     "habits": habits,
     "ceiling": ceiling,
+    "rankings": rankings,
     "rivals": rivals,
     "attack": attack,
     "studies": studies,
