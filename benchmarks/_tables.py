@@ -11,6 +11,7 @@ stands what it was measured with. No number is copied by hand: to change one, ru
 from __future__ import annotations
 
 import argparse
+import math
 import re
 import sys
 from collections.abc import Callable, Iterable
@@ -358,6 +359,30 @@ def rankings() -> list[str]:
     return markdown(heads, lines) + about(rows.values(), "people", "seeds")
 
 
+def ranking_times() -> list[str]:
+    """Time to a median regret of 1 JND relative to pairs, by two assumptions about a glance."""
+    rows = read("rankings")
+    if not rows:
+        return ["Not measured yet."]
+    # Points of each choice in turn, of four; the last one of a ranking is between two.
+    stages = {"pairs": [2], "best": [4], "best and worst": [4, 3], "ranking": [4, 3, 2]}
+    cells = dict.fromkeys(name.rpartition(": ")[0] for name in rows)
+    whole = [cell for cell in cells if all(rows[f"{cell}: {f}"]["after"]["1.0"] for f in FORMS)]
+    whole = [cell for cell in whole if not cell.startswith("SO(2)")]  # which shows three
+    lines = []
+    for form, name in FORMS.items():
+        after = [
+            rows[f"{cell}: {form}"]["after"]["1.0"] / rows[f"{cell}: pairs"]["after"]["1.0"]
+            for cell in whole
+        ]
+        share = math.exp(sum(map(math.log, after)) / len(after))
+        decide = sum(math.log2(k + 1) for k in stages[form]) / math.log2(3)
+        times = (1.0, decide, stages[form][0] / 2)
+        lines.append([name, *(number(share * time, 2) for time in times)])
+    heads = ("question", "answers", "time, if deciding takes it", "time, if looking takes it")
+    return markdown(heads, lines)
+
+
 RIVALS = {
     "scipy": "SciPy",
     "questplus": "QUEST+",
@@ -663,6 +688,7 @@ TABLES: dict[str, Callable[[], list[str]]] = {
     "habits": habits,
     "ceiling": ceiling,
     "rankings": rankings,
+    "ranking-times": ranking_times,
     "rivals": rivals,
     "attack": attack,
     "studies": studies,

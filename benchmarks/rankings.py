@@ -46,10 +46,10 @@ def tell(method: Any, manifold: Any, state: Any, person: Person, form: str, rng:
         return method.update(manifold, state, *points, answer, rng, left=left)
     order = person.rank(points)
     choices = [order] if form != "ranking" else [order[i:] for i in range(k - 1)]
-    if form == "best and worst":
-        choices += [[middle, order[-1]] for middle in order[1:-1]]
     for some in choices:
         state = method.choose(manifold, state, points[some], 0, rng)
+    if form == "best and worst":
+        state = method.choose(manifold, state, points[order[:0:-1]], 0, rng, worst=True)
     return state
 
 

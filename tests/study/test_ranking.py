@@ -44,11 +44,9 @@ def test_every_whole_ranking_is_choices_of_the_best_of_those_left():
 
 
 def test_the_best_and_the_worst():
-    assert choices_in(canonical("c>bd>a", 4), 4) == [
-        Choice(2, (1, 3, 0)),
-        Choice(1, (0,)),
-        Choice(3, (0,)),
-    ]
+    worst = Choice(0, (1, 3), worst=True)
+    assert choices_in(canonical("c>bd>a", 4), 4) == [Choice(2, (1, 3, 0)), worst]
+    assert choices_in(canonical("b>a", 3), 3) == [Choice(1, (0, 2)), Choice(0, (2,))]
 
 
 def test_those_alike_tie_and_one_stands_for_them():

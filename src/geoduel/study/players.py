@@ -217,9 +217,10 @@ class Player(ABC):
         if not entry.more:
             return [] if answer == "skip" else [(*points, ANSWERS[answer])]
         found = []
-        for best, others in choices_in(answer, len(points)):
+        for best, others, worst in choices_in(answer, len(points)):
             first, rest = (others[0], others[1:]) if best is None else (best, others)
-            found += [(points[first], points[j], 0 if best is None else -1) for j in rest]
+            sign = 0 if best is None else 1 if worst else -1
+            found += [(points[first], points[j], sign) for j in rest]
         return found
 
 
@@ -256,7 +257,7 @@ class QuestionPlayer(Player):
         """Take an answer to more than two points, as the choices that it holds."""
         points = np.array(entry.points, self.dtype)
         rng = self._own(given.duel, 4)
-        for best, others in choices_in(given.answer, len(points)):
+        for best, others, worst in choices_in(given.answer, len(points)):
             if best is None:
                 pair = (points[j] for j in others)
                 self.state = self.method.update(
@@ -265,7 +266,7 @@ class QuestionPlayer(Player):
             else:
                 some = points[[best, *others]]
                 self.state = self.method.choose(
-                    self.manifold, self.state, some, 0, rng, rater=given.rater
+                    self.manifold, self.state, some, 0, rng, worst=worst, rater=given.rater
                 )
         self.iteration += 1
 

@@ -9,7 +9,8 @@ The points of a question have letters, a, b, c, ... An answer names them from th
     c>b>d>a    a whole ranking
 
 Whatever is not named comes last, not ordered. A study hears a ranking as choices, as Plackett and
-Luce do: the best of all, the best of those left, and so on.
+Luce do: the best of all, the best of those left, and so on. A single last one, after some that are
+not ordered, is the worst of those left.
 """
 
 from __future__ import annotations
@@ -28,10 +29,11 @@ GROUP = re.compile("[a-f](=?[a-f])*")
 
 
 class Choice(NamedTuple):
-    """The best of some points of a question; of two that are alike, ``best`` is None."""
+    """The best, or the worst, of some points of a question; of two alike, ``best`` is None."""
 
     best: int | None
     others: tuple[int, ...]
+    worst: bool = False
 
 
 def canonical(answer: str, k: int) -> str:
@@ -91,7 +93,9 @@ def choices_in(answer: str, k: int) -> list[Choice]:
     for i, (group, place) in enumerate(zip(groups, places, strict=True)):
         rest = tuple(j for later in places[i + 1 :] for j in later)
         alike = "=" in group
-        if rest:  # one of those that are alike stands for all
+        if len(rest) == 1 < len(place) and not alike:
+            found.append(Choice(rest[0], tuple(place), worst=True))
+        elif rest:  # one of those that are alike stands for all
             found += [Choice(j, rest) for j in (place[:1] if alike else place)]
         if alike:
             found += [Choice(None, pair) for pair in pairwise(place)]

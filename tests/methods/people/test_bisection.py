@@ -98,6 +98,15 @@ def test_the_best_of_three_by_brute_force():
     assert np.allclose(posterior(state), expected, rtol=1e-4, atol=1e-9)
 
 
+def test_the_worst_of_two_is_a_duel():
+    rng = np.random.default_rng(0)
+    best, worst = (
+        METHOD.choose(LINE, METHOD.start(LINE, at(0), rng), np.array(pair), 0, rng, worst=w)
+        for pair, w in (([at(9), at(-3)], False), ([at(-3), at(9)], True))
+    )
+    assert np.allclose(posterior(best), posterior(worst), rtol=1e-5)
+
+
 def test_the_best_of_two_is_a_duel():
     rng = np.random.default_rng(0)
     duel = answered(METHOD, LINE, at(0), [(at(9), at(-3), -1, 0, None)])

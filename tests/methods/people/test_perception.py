@@ -91,8 +91,20 @@ def test_whom_people_choose_adds_up_and_agrees_with_duels(from_prior):
     assert np.allclose(two, outcomes(losses[:, :2], others, prior)[:2, :, 0], atol=1e-5)
 
 
-def test_what_may_be_answered_adds_up(flat_choices, from_prior):
-    """To a duel without ties, and to the choice of the best of four; one of them is the answer."""
+def test_the_worst_is_the_best_of_losses_of_the_other_sign(from_prior):
+    """And of two points one is the best where the other is the worst."""
+    rng, prior = np.random.default_rng(5), PRIOR._replace(ties=False)
+    others, losses = rng.standard_normal((6, OTHERS)), rng.random((6, 2)).astype(np.float32)
+    best = chosen(losses, others, prior)
+    assert np.allclose(chosen(losses, others, prior, worst=True), best[::-1], atol=1e-6)
+
+
+@pytest.mark.parametrize("sign", [-1.0, 1.0])
+def test_what_may_be_answered_adds_up(flat_choices, from_prior, sign):
+    """To a duel without ties, and to the choice of the best of four; one of them is the answer.
+
+    So it does for the worst.
+    """
     rng, model = np.random.default_rng(6), Perception(2, True)
     prior = PRIOR._replace(ties=False, radius=1.0, least=0.5, most=2.0)  # JNDs alike for all pairs
     particles = from_prior(rng, model, 3, prior)
@@ -100,6 +112,7 @@ def test_what_may_be_answered_adds_up(flat_choices, from_prior):
     answers = flat_choices(rng)
     for start, size in zip(*answers.choices(), strict=True):
         one = answers.part(slice(start, start + size))
+        one = one._replace(answer=sign * np.ones(size))
         said, was = one.outcomes()
         values = [model.log_likelihood(particles, x, prior)[0] for x in said]
         assert np.array_equal(values[was], model.log_likelihood(particles, one, prior)[0])

@@ -101,7 +101,8 @@ class Space(NamedTuple):
 class Answers(NamedTuple):
     """Answers, oldest first: coordinates of the two points, answer, side, and rater's index.
 
-    Who chooses the best of k points lets it win k - 1 duels, which have the number of that choice.
+    Who chooses the best of k points lets it win k - 1 duels, or lose them as the worst. These have
+    the number of that choice.
     """
 
     a: np.ndarray
@@ -362,18 +363,20 @@ class Bisection(PersonMethod):
         best: int,
         rng: np.random.Generator,
         *,
+        worst: bool = False,
         rater: str | None = None,
     ) -> BisectionState:
+        answer = 1 if worst else -1
         raters, r = state.raters.hear(rater or "", RATERS)
         if r == len(state.tables):
             fresh = _fresh(len(state.grid))
             state = state._replace(tables=np.concatenate([state.tables, fresh]))
         t = _coordinate(manifold, state, points)
         others = np.delete(np.arange(len(t)), best)
-        chances = np.array([self._chosen(manifold, state, t, j, r) for j in range(len(t))])
+        chances = np.array([self._chosen(manifold, state, t, j, answer, r) for j in range(len(t))])
         attention = state.attention.hear_choice(r, chances, best)
         state = state._replace(raters=raters, attention=attention)
-        return self._told(manifold, state, t[best], t[others], -1, 0, r)
+        return self._told(manifold, state, t[best], t[others], answer, 0, r)
 
     def _told(
         self,
@@ -486,7 +489,7 @@ class Bisection(PersonMethod):
         g, table = RATER_GRID, tables[int(r)]
         if len(one.a) > 1:
             share = np.full(len(g.left), 1 / (1 + len(one.a)))
-            looked = self._best(manifold, state, one.a, one.b)
+            looked = self._best(manifold, state, one.a, one.b, answer)
         elif answer == 0:
             share = np.full(len(g.left), LAPSED_TIES)
             looked = _tied(self._argument(manifold, state.space, one.a[0], one.b[0], state.grid))
@@ -501,22 +504,33 @@ class Bisection(PersonMethod):
         np.maximum(table, FLOOR, out=table)
 
     def _best(
-        self, manifold: Manifold, state: BisectionState, a: np.ndarray, b: np.ndarray
+        self,
+        manifold: Manifold,
+        state: BisectionState,
+        a: np.ndarray,
+        b: np.ndarray,
+        answer: float,
     ) -> np.ndarray:
-        """Probability that the first points are chosen before the second ones, if they look."""
+        """Probability that the first point is the best (-1) or the worst (1) one, if they look."""
         odds = np.float32(0)
         for ta, tb in zip(a, b, strict=True):
             x = self._argument(manifold, state.space, ta, tb, state.grid)
-            odds = odds + np.exp(-np.clip(x, -40, 40))
+            odds = odds + np.exp(np.clip(np.float32(answer) * x, -40, 40))
         return 1 / (1 + odds)
 
     def _chosen(
-        self, manifold: Manifold, state: BisectionState, t: np.ndarray, best: int, r: int
+        self,
+        manifold: Manifold,
+        state: BisectionState,
+        t: np.ndarray,
+        best: int,
+        answer: float,
+        r: int,
     ) -> float:
-        """Predicted probability that rater r chooses one of several points."""
+        """Predicted probability that rater r chooses one of several points, as in `_best`."""
         q = _conditional(state.tables[r]) * posterior(state)
         lapse, others = RATER_GRID.lapse, np.delete(t, best)
-        looked = self._best(manifold, state, np.full(len(others), t[best]), others)
+        looked = self._best(manifold, state, np.full(len(others), t[best]), others, answer)
         lapsed = float(q.sum(axis=(0, 2)) @ lapse) / len(t)
         return float(np.sum(np.matmul(1 - lapse, q) * looked)) + lapsed
 

@@ -240,16 +240,18 @@ class IdealPoint(PersonMethod):
         best: int,
         rng: np.random.Generator,
         *,
+        worst: bool = False,
         rater: str | None = None,
     ) -> IdealPointState:
         belief = state.belief
         losses = _losses(manifold, belief, points, points)[:, : len(points)]
-        expected = chosen(losses, belief.others, belief.prior) @ belief.weights
+        expected = chosen(losses, belief.others, belief.prior, worst) @ belief.weights
         _, r = belief.raters.hear(rater or "")
         attention = state.attention.hear_choice(r, expected, best)
         others = np.delete(np.arange(len(points)), best)
         a, b = points[np.full(len(others), best)], points[others]
-        return self._told(manifold, state, attention, a, b, -1, 0, rater or "", rng)
+        answer = 1 if worst else -1
+        return self._told(manifold, state, attention, a, b, answer, 0, rater or "", rng)
 
     def _told(
         self,

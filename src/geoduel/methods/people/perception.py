@@ -98,7 +98,7 @@ class Answers(NamedTuple):
         Index of who answered.
     choice : ndarray of shape (m,)
         Number of the choice that the duel is part of. Who chooses the best of k points lets it win
-        k - 1 duels, which stand side by side and are one answer.
+        k - 1 duels, or lose them as the worst. They stand side by side and are one answer.
     logs : ndarray of shape (F, d, 2, m)
         Coefficients of log(c, a) and log(c, b) in the chart; see `Chart.pair_logs`.
     """
@@ -428,14 +428,15 @@ def outcomes(losses: np.ndarray, others: np.ndarray, prior: Prior) -> np.ndarray
     return np.stack([first, second, np.maximum(1 - first - second, 1e-9)]).astype(np.float64)
 
 
-def chosen(losses: np.ndarray, others: np.ndarray, prior: Prior) -> np.ndarray:
+def chosen(losses: np.ndarray, others: np.ndarray, prior: Prior, worst: bool = False) -> np.ndarray:
     """Probability that each of k points is chosen as the best, shape (k, n), from losses (n, k).
 
     The losses are seen with Gumbel noise, so that two of the points are told apart as in a duel.
+    ``worst``: as the worst, by the same law for losses of the other sign.
     """
     traits = Traits.of(others, prior)
     jnd = traits.jnd + traits.weber * losses.mean(axis=1, keepdims=True)
-    x = -SLOPE * losses / jnd
+    x = (SLOPE if worst else -SLOPE) * losses / jnd
     looked = np.exp(x - x.max(axis=1, keepdims=True))
     looked /= looked.sum(axis=1, keepdims=True)
     return chance(looked, traits.lapse, 1 / losses.shape[1]).T.astype(np.float64)

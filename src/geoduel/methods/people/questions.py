@@ -106,17 +106,19 @@ class QuestionMethod(DuelMethod):
         best: int,
         rng: np.random.Generator,
         *,
+        worst: bool = False,
         rater: str | None = None,
     ) -> Any:
-        """Return the state that knows which of several points is the best.
+        """Return the state that knows which of several points is the best, or the worst.
 
         ``points`` have shape (k, *point_shape), and ``best`` is an index. By default the best one
-        wins a duel against each other one, as if these were k - 1 answers.
+        wins a duel against each other one, as if these were k - 1 answers; the worst one loses it.
         """
+        answer = 1 if worst else -1
         for j in range(len(points)):
             if j != best:
                 pair = points[best], points[j]
-                state = self.update(manifold, state, *pair, -1, rng, rater=rater)
+                state = self.update(manifold, state, *pair, answer, rng, rater=rater)
         return state
 
     def step(
