@@ -362,13 +362,13 @@ def rankings() -> list[str]:
 def ranking_times() -> list[str]:
     """Time to a median regret of 1 JND relative to pairs, by two assumptions about a glance."""
     rows = read("rankings")
-    if not rows:
-        return ["Not measured yet."]
     # Points of each choice in turn, of four; the last one of a ranking is between two.
     stages = {"pairs": [2], "best": [4], "best and worst": [4, 3], "ranking": [4, 3, 2]}
     cells = dict.fromkeys(name.rpartition(": ")[0] for name in rows)
     whole = [cell for cell in cells if all(rows[f"{cell}: {f}"]["after"]["1.0"] for f in FORMS)]
     whole = [cell for cell in whole if not cell.startswith("SO(2)")]  # which shows three
+    if not whole:
+        return ["Not measured yet."]
     lines = []
     for form, name in FORMS.items():
         after = [
