@@ -11,6 +11,7 @@ stands what it was measured with. No number is copied by hand: to change one, ru
 from __future__ import annotations
 
 import argparse
+import math
 import re
 import sys
 from collections.abc import Callable, Iterable
@@ -349,6 +350,57 @@ def ceiling() -> list[str]:
     return markdown(heads, lines) + about(rows.values(), "people", "seeds")
 
 
+FORMS = {
+    "pairs": "the better of two",
+    "best": "the best of four",
+    "best and worst": "the best and the worst of four",
+    "ranking": "a ranking of four",
+}
+
+
+def rankings() -> list[str]:
+    """Answers of `rankings.py` to a median regret of 1.5 and 1 JND, by the form of the question."""
+    rows = read("rankings")
+    if not rows:
+        return ["Not measured yet."]
+    cells = dict.fromkeys(tuple(name.split(": ")[:2]) for name in rows)
+    lines = []
+    for space, kind in cells:
+        of = {form: rows[f"{space}: {kind}: {form}"] for form in FORMS}
+        after = [
+            f"{' / '.join(str(row['after'][b] or '–') for b in ('1.5', '1.0'))} "
+            f"({percent(row['inside'])})"
+            for row in of.values()
+        ]
+        lines.append([SPACES[space], kind, *after])
+    heads = ("space", "people", *FORMS.values())
+    return markdown(heads, lines) + about(rows.values(), "people", "seeds")
+
+
+def ranking_times() -> list[str]:
+    """Time to a median regret of 1 JND relative to pairs, by two assumptions about a glance."""
+    rows = read("rankings")
+    # Points of each choice in turn, of four; the last one of a ranking is between two.
+    stages = {"pairs": [2], "best": [4], "best and worst": [4, 3], "ranking": [4, 3, 2]}
+    cells = dict.fromkeys(name.rpartition(": ")[0] for name in rows)
+    whole = [cell for cell in cells if all(rows[f"{cell}: {f}"]["after"]["1.0"] for f in FORMS)]
+    whole = [cell for cell in whole if not cell.startswith("SO(2)")]  # which shows three
+    if not whole:
+        return ["Not measured yet."]
+    lines = []
+    for form, name in FORMS.items():
+        after = [
+            rows[f"{cell}: {form}"]["after"]["1.0"] / rows[f"{cell}: pairs"]["after"]["1.0"]
+            for cell in whole
+        ]
+        share = math.exp(sum(map(math.log, after)) / len(after))
+        decide = sum(math.log2(k + 1) for k in stages[form]) / math.log2(3)
+        times = (1.0, decide, stages[form][0] / 2)
+        lines.append([name, *(number(share * time, 2) for time in times)])
+    heads = ("question", "answers", "time, if deciding takes it", "time, if looking takes it")
+    return markdown(heads, lines)
+
+
 RIVALS = {
     "scipy": "SciPy",
     "questplus": "QUEST+",
@@ -682,6 +734,8 @@ TABLES: dict[str, Callable[[], list[str]]] = {
     "far": far,
     "habits": habits,
     "ceiling": ceiling,
+    "rankings": rankings,
+    "ranking-times": ranking_times,
     "rivals": rivals,
     "attack": attack,
     "studies": studies,

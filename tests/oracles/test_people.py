@@ -1,6 +1,6 @@
 """Simulated people: frequencies against the formulas, within four standard errors."""
 
-from itertools import pairwise
+from itertools import pairwise, permutations
 from types import SimpleNamespace
 
 import numpy as np
@@ -327,3 +327,33 @@ def test_the_ideals_lie_on_the_manifold():
         Person(PLANE, 2 * np.eye(2))
     with pytest.raises(NotOnManifoldError, match="other"):
         Person(PLANE, np.eye(2), other=2 * np.eye(2))
+
+
+@pytest.mark.parametrize("noise", ["logistic", "normal", "cauchy"])
+def test_two_of_several_are_told_apart_as_in_a_duel(noise):
+    """A difference of one JND three times out of four, whatever else is shown; 4 σ."""
+    line = gd.Euclidean(1)
+    person = Person(line, np.zeros(1), 0, jnd=1.0, lapse=0.0, noise=noise)
+    points = [np.array([t]) for t in (1.0, 2.0, -5.0, 9.0)]
+    n = 4000
+    first = sum(r.index(0) < r.index(1) for r in (person.rank(points) for _ in range(n)))
+    assert first / n == near(0.75, n)
+
+
+def test_a_ranking_is_told_in_three_forms():
+    sphere = gd.Sphere(3)
+    duel = gd.create_study(sphere, x0=np.eye(3)[0], rng=0, choices=4).ask()
+    person = Person(sphere, duel.points[2], 0, jnd=1e-9, lapse=0.0)
+    losses = [person.loss(point) for point in duel.points]
+    order = [int(j) for j in np.argsort(losses)]
+    letters = ["abcd"[j] for j in order]
+    assert person.rate(duel) == letters[0] == "c"
+    assert person.rate(duel, "ranking") == ">".join(letters)
+    assert person.rate(duel, "both") == f"c>{letters[1]}{letters[2]}>{letters[3]}"
+
+
+def test_who_does_not_look_ranks_at_random_or_as_shown():
+    line, points = gd.Euclidean(1), [np.array([t]) for t in (0.0, 1.0, 2.0)]
+    coin = Person(line, np.zeros(1), 0, lapse=1.0)
+    assert {tuple(coin.rank(points)) for _ in range(60)} == set(permutations(range(3)))
+    assert Person(line, np.zeros(1), 0, always_left=1.0).rank(points[::-1]) == [0, 1, 2]

@@ -13,6 +13,7 @@ import pytest
 
 import geoduel as gd
 from geoduel import errors
+from geoduel.oracles.people import draw_person
 from geoduel.study.storage import MemoryStorage
 
 SPHERE = gd.Sphere(3)
@@ -868,3 +869,84 @@ def test_a_study_is_logged(caplog, tmp_path, nudge):
     assert ": duel 0 is told 'b' by None" in debug
     assert ": the answers to duels [0] are taken back" in debug
     assert any(words.startswith(": a new best point, known to") for words in debug)
+
+
+# -- more than two points --------------------------------------------------------------------------
+
+
+def four(**options):
+    return gd.create_study(gd.Sphere(3), x0=np.eye(3)[0], rng=0, choices=4, **options)
+
+
+def test_a_question_shows_as_many_points_as_wanted():
+    study = four()
+    duel = study.ask()
+    assert study.choices == 4
+    assert len(duel.points) == 4
+    assert sorted(duel.shown) == list("abcd")
+    assert duel.left is None
+    assert len(study.ask(rater="ann", choices=2).points) == 2
+    assert len(study.ask(rater="ben", choices=3).points) == 3
+    assert study.tell(duel, "c").answer == "c>abd"
+    assert study.progress().answered == 1
+    assert {study.ask(rater=f"r{n}", choices=6).shown for n in range(5)} != {"abcdef"}
+
+
+def test_rankings_are_kept_undone_skipped_and_exported(tmp_path):
+    study = four(storage=f"sqlite:///{tmp_path}/s.db", study_name="s")
+    for said in ("c", "b>a", "d>bc>a", "tie", "a>b=c>d", "skip", "a>b>c>d"):
+        study.tell(study.ask(), said)
+    progress = study.progress()
+    assert (progress.answered, progress.skips, progress.ties) == (6, 1, 1)
+    best = study.recommend()
+    assert np.array_equal(gd.load_study("s", study.storage).recommend(), best)
+    study.export(tmp_path / "s.jsonl")
+    again = gd.import_study(tmp_path / "s.jsonl")
+    assert np.array_equal(again.recommend(), best)
+    assert again.duels == study.duels
+    undone = study.undo()
+    assert undone.answer is None
+    assert not np.array_equal(study.recommend(), best)
+    study.tell(undone, "a>b>c>d")
+    assert np.array_equal(study.recommend(), best)
+
+
+def test_several_raters_may_rank():
+    """Each finds an own ideal, from rankings as from pairs."""
+    sphere, study = gd.Sphere(3), four()
+    rng = np.random.default_rng(5)
+    people = {name: draw_person(sphere, np.eye(3)[0], rng) for name in ("ann", "ben")}
+    for n in range(20):
+        name = ("ann", "ben")[n % 2]
+        duel = study.ask(rater=name)
+        study.tell(duel, people[name].rate(duel, "ranking"))
+    assert all(people[name].regret(study.recommend(rater=name)) < 6 for name in people)
+    assert set(study.disagreement()) == {"ann", "ben"}
+    assert study.progress().raters["ann"].answers == 10
+
+
+def test_an_oracle_of_pairs_finds_the_best_of_several():
+    sphere, study = gd.Sphere(3), four()
+    ideal = sphere.to_manifold(np.array([1.0, 0.3, -0.2]))
+    study.optimize(gd.from_objective(lambda x: sphere.dist(x, ideal)), n_duels=12)
+    answers = {duel.answer[0]: duel for duel in study.duels}
+    for letter, duel in answers.items():
+        nearest = np.argmin([sphere.dist(point, ideal) for point in duel.points])
+        assert letter == "abcd"[nearest]
+    assert sphere.dist(study.recommend(), ideal) < 0.1
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda: gd.create_study(gd.Sphere(3), "duel-newton", choices=3), "made for people"),
+        (lambda: gd.create_study(gd.Sphere(3), choices=7), "from 2 to 6"),
+        (lambda: four().ask(choices=1), "choices"),
+        (lambda: (lambda s: s.tell(s.ask(), "e"))(four()), "a, b, c, d"),
+        (lambda: (lambda s: s.tell(s.ask(), "left"))(four()), "a, b, c, d"),
+        (lambda: (lambda s: s.tell(s.ask(choices=2), "c"))(four()), "answer"),
+    ],
+)
+def test_bad_choices_are_named(call, words):
+    with pytest.raises(errors.ArgumentError, match=words):
+        call()

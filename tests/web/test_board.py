@@ -155,6 +155,60 @@ def test_sides_and_points():
     assert board.side_of(duel) == ""
 
 
+def several(k=4, **options) -> Board:
+    study = gd.create_study(gd.Simplex(3), study_name="palette", rng=0, choices=k)
+    return Board(study, **options)
+
+
+@pytest.mark.parametrize("ranking", [False, True])
+def test_questions_of_several_points_are_what_the_models_say(ranking):
+    board = several(ranking=ranking, ahead=True)
+    reply = board.ask("ann")
+    for word in ("3", "2>4", "1>23>4", "1=2>3>4", "tie", "skip"):
+        fits(QuestionReply, reply)
+        assert (len(reply["panes"]), reply["ranking"]) == (4, ranking)
+        assert board.tell(reply["id"], word, "ann")
+        reply = board.ask("ann") | {"counted": True}
+    history = board.history(None)
+    fits(HistoryReply, history)
+    said = [duel["answer"] for duel in history["duels"]]
+    assert said[:2] == ["skip", "tie"]
+    assert said[2] in ("1=2>3>4", "2=1>3>4")
+    assert said[-1][0] == "3"
+
+
+def test_places_are_those_of_the_page():
+    """The point at a place is the one that the page shows there, and what is said of it counts."""
+    board = several(6)
+    reply = board.ask("ann")
+    duel = board.duel(reply["id"])
+    for place, pane in zip(board.sides(duel), reply["panes"], strict=True):
+        point = duel.points["abcdef".index(board.point_on(duel, place))]
+        assert pane["text"] == board.render(point)
+    board.tell(duel.id, "5>2", "ann")
+    answered = board.study.duels[0]
+    assert answered.answer.startswith(f"{duel.shown[4]}>{duel.shown[1]}>")
+    assert board.side_of(answered).startswith("5>2>")
+    assert not board.is_drawn(duel.id, "left")
+
+
+@pytest.mark.parametrize("word", ["7", "left", "1>1", "5", "1>", "c>a"])
+def test_places_that_are_not_there_are_refused(word):
+    board = several()
+    reply = board.ask("ann")
+    with pytest.raises(ArgumentError):
+        board.tell(reply["id"], word, "ann")
+
+
+def test_the_table_holds_all_points():
+    board = several(3)
+    board.tell(board.ask("ann")["id"], "2", "ann")
+    board.tell(board.study.ask(rater="ann", choices=2).id, "left", "ann")
+    first, second = csv.DictReader(io.StringIO(board.table()))
+    assert json.loads(first["c"]) == pytest.approx(board.study.duels[0].points[2].tolist())
+    assert second["c"] == ""
+
+
 def test_what_cannot_be_told_is_named():
     board = create()
     question = board.ask("ann")
@@ -162,7 +216,7 @@ def test_what_cannot_be_told_is_named():
         board.tell(question["id"], "middle", "ann")
     with pytest.raises(ArgumentError, match="no question 99"):
         board.tell(99, "left", "ann")
-    with pytest.raises(ArgumentError, match="side must be left or right"):
+    with pytest.raises(ArgumentError, match="side must be one of left, right"):
         board.shown(board.duel(0), "top")
     with pytest.raises(ArgumentError, match="accuracy"):
         create(accuracy=-1.0)

@@ -955,6 +955,48 @@ def test_each_state_is_told_to_a_screen_reader(page, live):
         assert words in lines(said), said
 
 
+def test_the_best_of_four_by_click_and_by_key(page, live):
+    study = gd.create_study(gd.Simplex(3), study_name="s", rng=0, choices=4)
+    picture = Content(_png(), "image/png", "a palette")
+    page.goto(live(create_app(Board(study, lambda _: picture, answers=3))).address)
+    ready(page)
+    assert page.locator(".pane").count() == 4
+    assert 'button "3 This one (the third)"' in lines(tree(page))
+    assert "press 1 to 4" in page.inner_text("[data-part=facts]")
+    shown = study.duels[0].shown
+    press(page, "3")
+    assert study.duels[0].answer[0] == shown[2]
+    shown = study.duels[1].shown
+    answer(page, lambda: page.click('[data-side="4"] .frame'))
+    assert study.duels[1].answer[0] == shown[3]
+    page.keyboard.press("ArrowLeft")  # there is no left here
+    page.keyboard.press("h")
+    page.wait_for_selector("dialog[open] li")
+    assert page.locator("dialog .media.chosen").count() == 2
+
+
+def test_a_ranking_is_made_mark_by_mark(page, live):
+    study = gd.create_study(gd.Simplex(3), study_name="s", rng=0, choices=4)
+    picture = Content(_png(), "image/png", "a palette")
+    page.goto(live(create_app(Board(study, lambda _: picture, ranking=True, answers=3))).address)
+    ready(page)
+    shown = study.duels[0].shown
+    for key in ("2", "4", "z", "1"):  # the second mark is taken back
+        page.keyboard.press(key)
+    assert study.duels[0].answer is None
+    said = lines(tree(page))
+    assert 'button "2 Best (the second)"' in said
+    assert 'button "1 Second best (the first)"' in said
+    assert 'button "3 Next best (the third)"' in said
+    press(page, "3")  # one is left: that is a whole ranking
+    assert study.duels[0].answer == ">".join(shown[j] for j in (1, 0, 2, 3))
+    shown = study.duels[1].shown
+    page.click('[data-side="3"] .choose')
+    answer(page, lambda: page.click("[data-do=ranked]"))
+    best, rest = study.duels[1].answer.split(">")
+    assert (best, len(rest)) == (shown[2], 3)
+
+
 def test_sounds_are_told_to_a_screen_reader(page, live):
     study = gd.create_study(gd.Torus(2), study_name="s", rng=0)
     page.goto(live(create_app(Board(study, lambda _: (sound(0.5), "audio/wav")))).address)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
@@ -23,6 +23,12 @@ NOISES: dict[str, Callable[[np.random.Generator], float]] = {
     "logistic": lambda rng: rng.logistic() / SLOPE,
     "normal": lambda rng: rng.standard_normal() / 0.6744897501960817,
     "cauchy": lambda rng: rng.standard_cauchy(),
+}
+# Noise of each of several points, so that the difference of two has the law above.
+ALONE: dict[str, Callable[[np.random.Generator], float]] = {
+    "logistic": lambda rng: rng.gumbel() / SLOPE,
+    "normal": lambda rng: rng.standard_normal() / 0.6744897501960817 / math.sqrt(2),
+    "cauchy": lambda rng: rng.standard_cauchy() / 2,
 }
 
 # Kinds of people, as settings of `draw_person`; lengths are in JND.
@@ -208,13 +214,17 @@ class Person:
     def compare(self, left: Array, right: Array) -> Literal["left", "right", "tie"]:
         """Their verdict on two points, shown left and right."""
         self.last = self._verdict(left, right)
+        self._answered()
+        return self.last
+
+    def _answered(self) -> None:
+        """Get tired, and drift."""
         self.answers += 1
         if self.drift is not None:
             xp = namespace(self.ideal)
             c = xp.asarray(self.drift, dtype=self.ideal.dtype, device=device(self.ideal))
             step = self.manifold.from_coords(self.ideal, c)
             self.ideal = self.manifold.exp(self.ideal, step)
-        return self.last
 
     def _verdict(self, left: Array, right: Array) -> Literal["left", "right", "tie"]:
         rng = self.rng
@@ -243,10 +253,41 @@ class Person:
         """As an oracle; the sides are drawn."""
         return self.answer(x, y, 1 if self.rng.random() < 0.5 else -1)
 
-    def rate(self, duel: Any) -> Literal["a", "b", "tie"]:
-        """As a rater: the answer to tell a study about a duel with ``a``, ``b`` and ``left``."""
-        words: dict[int, Literal["a", "b", "tie"]] = {-1: "a", 1: "b", 0: "tie"}
-        return words[self.answer(duel.a, duel.b, 1 if duel.left == "a" else -1)]
+    def rank(self, points: Sequence[Array]) -> list[int]:
+        """Their ranking of several points, from the best: indices of these.
+
+        They see each loss in JND, plus noise of its own, so that two of the points are told apart
+        as in a duel. In a lapse the ranking is drawn. With habits it is the order of the points.
+        """
+        rng = self.rng
+        losses = np.array([self.loss(x) for x in points])
+        jnd = self.jnd * (1 + self.fatigue * self.answers) + self.weber * losses.mean()
+        seen = -losses / jnd + np.array([ALONE[self.noise](rng) for _ in points])
+        seen[0] += self.bias
+        if rng.random() < max(self.always_left, self.alternate):
+            seen = -np.arange(len(points), dtype=float)
+        elif rng.random() < self.lapse:
+            seen = rng.random(len(points))
+        self._answered()
+        return [int(i) for i in np.argsort(-seen)]
+
+    def rate(self, duel: Any, form: Literal["best", "both", "ranking"] = "best") -> str:
+        """As a rater: the answer to tell a study about a duel with ``a``, ``b`` and ``left``.
+
+        Of a duel of more points the answer names the best, the best and the worst, or all, as
+        ``form`` says.
+        """
+        if not getattr(duel, "more", ()):
+            return {-1: "a", 1: "b", 0: "tie"}[
+                self.answer(duel.a, duel.b, 1 if duel.left == "a" else -1)
+            ]
+        one_of(form, "form", ("best", "both", "ranking"))
+        letters = duel.shown
+        places = ["abcdef".index(letter) for letter in letters]
+        found = [letters[i] for i in self.rank([duel.points[j] for j in places])]
+        if form == "best":
+            return found[0]
+        return ">".join(found if form == "ranking" else [found[0], "".join(found[1:-1]), found[-1]])
 
 
 def draw_person(

@@ -6,13 +6,15 @@ import logging
 import math
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Executor
 from typing import Any, Protocol
 
+from .._numerics.arrays import Array
 from .._support.progress import progress_bar
 from ..errors import NothingToAskError, OracleError, StudyFinishedError
 from ..oracles.base import Oracle, answers
+from .ranking import LETTERS
 from .records import Duel
 
 __all__ = ["Answering", "Asked"]
@@ -27,6 +29,24 @@ class Asked(Protocol):
 
     def ask(self) -> Duel: ...
     def tell(self, duel: Duel, answer: str) -> Duel: ...
+
+
+def answered(oracle: Oracle, points: Sequence[Array], executor: Any = None) -> str:
+    """The answer of an oracle, which compares pairs: of several points the best, by duels."""
+
+    def duel(x: Array, y: Array) -> int:
+        if executor is None:
+            return answers(oracle, x, y, x.ndim)
+        return int(answers(oracle, x[None], y[None], x.ndim, executor)[0])
+
+    sign = duel(points[0], points[1])
+    if len(points) == 2:
+        return {-1: "a", 0: "tie", 1: "b"}[sign]
+    best = int(sign > 0)
+    for j in range(2, len(points)):
+        if duel(points[best], points[j]) > 0:
+            best = j
+    return LETTERS[best]
 
 
 class Answering:
@@ -120,12 +140,11 @@ class Answering:
         return None
 
     def _answer(self, duel: Duel) -> None:
-        a, b = duel.points
         try:
             if self.executor is None:
-                sign = answers(self.oracle, a, b, a.ndim)
+                answer = answered(self.oracle, duel.points)
             else:  # a batch of one: what the oracle draws and counts stays in this process
-                sign = int(answers(self.oracle, a[None], b[None], a.ndim, self.executor)[0])
+                answer = answered(self.oracle, duel.points, self.executor)
         except Exception as error:
             cause = error.__cause__ if isinstance(error, OracleError) else None
             if not isinstance(error, self.catch) and not isinstance(cause, self.catch):
@@ -133,7 +152,7 @@ class Answering:
             logger.warning("duel %d is skipped: %s", duel.id, error)
             self.study.tell(duel, "skip")
             return
-        duel = self.study.tell(duel, {-1: "a", 0: "tie", 1: "b"}[sign])
+        duel = self.study.tell(duel, answer)
         with self.turn:
             self.answered += 1
             if self.show is not None:

@@ -15,6 +15,7 @@ from ..errors import NothingToAskError, StudyFinishedError
 from . import holders
 from .log import Book, Entry, Event
 from .players import Player, Question
+from .ranking import LETTERS
 
 __all__ = ["Assigner"]
 
@@ -54,11 +55,11 @@ class Assigner:
         self.alone = alone
 
     def choose(
-        self, n: int, rater: str | None, items: Catalogue | None = None
+        self, n: int, rater: str | None, items: Catalogue | None = None, k: int = 2
     ) -> tuple[list[int], list[Event]]:
         """Up to n questions for a rater: ids of those the rater holds, and events that give more.
 
-        With ``items``, all of them are about two of these.
+        With ``items``, all of them are about two of these. New ones show k points.
 
         Raises
         ------
@@ -79,7 +80,7 @@ class Assigner:
             most = self._room(mine, now) if n > 1 else math.inf
             by_event = self.settings["format"] < 2
             number = book.number + len(events) + 1 if by_event else len(book.entries)
-            new = self._new(rater, number, most, items)
+            new = self._new(rater, number, most, items, k)
             events += islice(new, n - len(held) - len(events))
         if not held and not events and not (held := [e.id for e in mine][:n]):
             raise self._nothing(now)
@@ -109,7 +110,7 @@ class Assigner:
     # -- new questions ---------------------------------------------------------------------------
 
     def _new(
-        self, rater: str | None, number: int, most: float, items: Catalogue | None
+        self, rater: str | None, number: int, most: float, items: Catalogue | None, k: int
     ) -> Iterator[Event]:
         """Events of new questions, drawn by that number on: a repeat if due, then others."""
         book, budget = self.book, self.budget
@@ -124,11 +125,16 @@ class Assigner:
             duel, number, left = duel + 1, number + 1, left - 1
         if (left := min(left, most)) <= 0:
             return
-        for question in self._questions(rater, number, items):
-            at: Event = {} if question.at is None else {"at": list(question.at)}
+        for question in self._questions(rater, number, items, k):
+            more: Event = {} if question.at is None else {"at": list(question.at)}
             pair = question.a.tolist(), question.b.tolist()
-            at |= _indices(items, *pair)
-            yield _question(duel, *pair, question.role, self._side(number), **at)
+            more |= _indices(items, *pair)
+            side: str | None = self._side(number)
+            if question.more:
+                side = None
+                more["more"] = [point.tolist() for point in question.more]
+                more["order"] = self._order(number, 2 + len(question.more))
+            yield _question(duel, *pair, question.role, side, **more)
             duel, number, left = duel + 1, number + 1, left - 1
             if left <= 0:
                 return
@@ -138,18 +144,23 @@ class Assigner:
         first = np.random.default_rng([self.settings["seed"], number, 1]).random() < 0.5
         return "a" if first else "b"
 
+    def _order(self, number: int, k: int) -> str:
+        """The letters of the k points of the question of that number, as they are shown."""
+        rng = np.random.default_rng([self.settings["seed"], number, 1])
+        return "".join(rng.permutation(list(LETTERS[:k])))
+
     def _questions(
-        self, rater: str | None, number: int, items: Catalogue | None
+        self, rater: str | None, number: int, items: Catalogue | None, k: int
     ) -> Iterator[Question]:
         """New questions of the method: about the common result, or first about the rater's own.
 
         Questions about the common result tell on which side of it a rater's own ideal is, and not
         how far.
         """
-        common = self.player.questions(self.book, number, rater, items)
+        common = self.player.questions(self.book, number, rater, items, k)
         if rater is None or (own := self._away(rater)) is None:
             return common
-        return chain(own.questions(self.book, number, rater, items), common)
+        return chain(own.questions(self.book, number, rater, items, k), common)
 
     def _away(self, rater: str) -> Player | None:
         """The method after the answers of this rater, if due and away from the common result."""
@@ -228,7 +239,7 @@ def _held(entry: Entry, now: float) -> float:
     return now - entry.held_since
 
 
-def _question(duel: int, a: Any, b: Any, role: str, left: str, **more: Any) -> Event:
+def _question(duel: int, a: Any, b: Any, role: str, left: str | None, **more: Any) -> Event:
     """The event of a new question; points as in the log."""
     return {"kind": "question", "duel": duel, "a": a, "b": b, "role": role, "left": left, **more}
 

@@ -34,7 +34,15 @@ from ..methods.people.choice import for_items
 from ..methods.people.questions import QuestionMethod
 from .codec import decode_settings, encode_settings, is_text
 from .intake import check_events, check_size, check_sizes, malformed
-from .settings import FORMAT, describe, described_items, method_version, part, read_settings
+from .settings import (
+    FORMAT,
+    check_choices,
+    describe,
+    described_items,
+    method_version,
+    part,
+    read_settings,
+)
 from .storage.base import Storage
 from .storage.place import as_storage
 from .study import Study
@@ -73,6 +81,7 @@ def create_study(
     repeats: float | None = None,
     votes: int = 1,
     among: Catalogue | Array | None = None,
+    choices: int = 2,
     **options: Any,
 ) -> Study:
     """Create a study: `minimize` for answers that come later, from people, labs or other machines.
@@ -124,6 +133,9 @@ def create_study(
         items that were shown, so give them to `load_study`, too. Only for methods made for people.
         "auto" is then an ideal point for any number of dimensions from two on, and the items tell
         it where ideals may lie.
+    choices : int
+        How many points a question shows, from 2 to 6. More than two are for methods made for
+        people: their answers name the best, or rank them, see `Study.tell`.
     **options
         Settings of the method, when it is given by name.
 
@@ -198,6 +210,8 @@ def create_study(
         "votes": votes,
         "among": None if items is None else described_items(items),
     }
+    if check_choices(choices, chosen, items) > 2:  # settings of pairs are as they always were
+        settings["choices"] = choices
     place = as_storage(storage)
     study_name = study_name or f"study-{secrets.token_hex(4)}"
     wanted = {
@@ -209,6 +223,7 @@ def create_study(
         "repeats": None if repeats is None else share,
         "votes": None if votes == 1 else votes,
         "among": settings["among"],
+        "choices": None if choices == 2 else choices,
     }
     if method == "auto":
         more = options if domain is None else options | {"domain": domain}

@@ -11,14 +11,16 @@ import json
 import math
 import re
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
 
-from ..errors import GeoduelError, MalformedExportError
+from ..errors import ArgumentError, GeoduelError, MalformedExportError
 from ..manifolds.base import Manifold
 from .codec import check_depth, is_text
 from .log import KINDS, WORDS, Book, Row
+from .ranking import LETTERS, MOST_CHOICES, canonical
 
 __all__ = [
     "MOST_BYTES",
@@ -121,6 +123,8 @@ def check_events(rows: Iterable[Row], manifold: Manifold, dtype: np.dtype) -> No
                 )
         for field in POINTS.get(kind, ()):
             points.add(event[field], f"{where}: {field}")
+        for point in event.get("more") or () if kind == "question" else ():
+            points.add(point, f"{where}: more")
         try:
             book.take([row])
         except Exception as error:
@@ -180,6 +184,15 @@ def _is_level(value: Any) -> bool:
     return _is_number(value)
 
 
+def _is_answer(value: Any) -> bool:
+    """A word, or a ranking; whether its letters fit the question is for the book to say."""
+    if not isinstance(value, str) or value in WORDS:
+        return isinstance(value, str)
+    with suppress(ArgumentError):
+        return canonical(value, sum(map(str.isalpha, value))) == value
+    return False
+
+
 Rule = tuple[str, Callable[[Any], bool]]
 RULES: dict[str, Rule] = {
     "count": ("a whole number >= 0", _is_int),
@@ -191,7 +204,15 @@ RULES: dict[str, Rule] = {
         "host:process:thread",
         lambda v: isinstance(v, str) and HOLDER.fullmatch(v) is not None,
     ),
-    "answer": (f"one of {', '.join(WORDS)}", lambda v: isinstance(v, str) and v in WORDS),
+    "answer": (f"one of {', '.join(WORDS)}, or a ranking", _is_answer),
+    "points": (
+        f"at most {MOST_CHOICES - 2} points",
+        lambda v: isinstance(v, list) and 1 <= len(v) <= MOST_CHOICES - 2,
+    ),
+    "order": (
+        "the letters of all points",
+        lambda v: isinstance(v, str) and sorted(v) == list(LETTERS[: len(v)]),
+    ),
     "role": (f"one of {', '.join(ROLES)}", lambda v: isinstance(v, str) and v in ROLES),
     "side": ("a or b", lambda v: isinstance(v, str) and v in ("a", "b")),
     "place": (
@@ -224,6 +245,8 @@ FIELDS: dict[str, dict[str, str]] = {
         "at": "place?",
         "of": "count?",
         "items": "items?",
+        "more": "points?",
+        "order": "order?",
     },
     "lease": {"duel": "count"},
     "answer": {"duel": "count", "answer": "answer", "infeasible": "which?"},

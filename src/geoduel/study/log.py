@@ -3,9 +3,11 @@
 A study is an append-only list of events, one JSON line each, numbered 1, 2, ...:
 
     question   a pair goes out: duel, a, b, role, left, rater, and where in the method it belongs;
-               of a catalogue, also the indices of the items
+               of a catalogue, also the indices of the items; further points are in more, and the
+               order in which all are shown in order
     lease      an unanswered duel goes out again, perhaps to someone else
-    answer     "a", "b", "tie" or "skip"; infeasible: "a", "b" or "both", of points that cannot be
+    answer     "a", "b", "tie" or "skip"; infeasible: "a", "b" or "both", of points that cannot be;
+               to more than two points also as `ranking` says
     report     an outside comparison: better, worse
     undo       the number of the answer (or report) that is taken back
     attribute  a user attribute: key, value
@@ -32,6 +34,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from .codec import decode_state
+from .ranking import canonical
 from .raters import Tally
 
 __all__ = [
@@ -70,6 +73,7 @@ INFEASIBLE = {
     "both infeasible": ("skip", "both"),
 }
 """What is told of points that cannot be: the answer that it stands for, and which ones."""
+RANKED = "ranked"  # in counts: an answer to more than two points
 LAST = 8  # results that are remembered, for undo
 
 Event = dict[str, Any]
@@ -120,11 +124,18 @@ class Entry:
     withdrawn: bool = False
     holder: str | None = None
     held_since: float = 0.0
+    more: tuple[Any, ...] = ()  # points beyond a and b
+    order: str | None = None  # letters of all points, as shown
 
     @property
     def is_open(self) -> bool:
         """Whether it waits for an answer."""
         return self.answer is None and not self.withdrawn
+
+    @property
+    def points(self) -> tuple[Any, ...]:
+        """All points, two or more."""
+        return self.a, self.b, *self.more
 
 
 class Given(NamedTuple):
@@ -164,7 +175,7 @@ class Book:
     raters : dict of str to Tally
         Counts of each rater.
     answers : dict of str to int
-        How many answers of each kind count; ``reports`` are counted apart.
+        How many answers of each kind count, all rankings together; ``reports`` are counted apart.
     results : deque of Kept
         The last results, of answers that still count.
     history : list of (int, float)
@@ -183,7 +194,7 @@ class Book:
     given: list[Given] = field(default_factory=list)
     raters: dict[str, Tally] = field(default_factory=dict)
     attributes: dict[str, Any] = field(default_factory=dict)
-    answers: dict[str, int] = field(default_factory=lambda: dict.fromkeys(WORDS, 0))
+    answers: dict[str, int] = field(default_factory=lambda: dict.fromkeys((*WORDS, RANKED), 0))
     reports: int = 0
     repeats: dict[int, list[int]] = field(default_factory=dict)  # of each duel
     results: deque[Kept] = field(default_factory=lambda: deque(maxlen=LAST))
@@ -206,7 +217,7 @@ class Book:
     @property
     def answered(self) -> int:
         """Answers that count, ties included."""
-        return self.answers["a"] + self.answers["b"] + self.answers["tie"]
+        return sum(self.answers.values()) - self.answers["skip"]
 
     def is_built_on(self, given: Given) -> bool:
         """Whether an answer led to questions that have answers, so that it cannot be taken back.
@@ -271,6 +282,8 @@ class Book:
             at=None if at is None else tuple(at),
             of=event.get("of"),
             items=None if event.get("items") is None else tuple(event["items"]),
+            more=tuple(event.get("more", ())),
+            order=event.get("order"),
         )
         if entry.of is not None:
             self.repeats.setdefault(entry.of, []).append(entry.id)
@@ -288,6 +301,10 @@ class Book:
 
     def _answer(self, number: int, event: Event) -> None:
         entry, answer = self.open[event["duel"]], event["answer"]
+        if answer != (canonical(answer, len(entry.points)) if entry.more else answer) or (
+            not entry.more and answer not in WORDS
+        ):
+            raise ValueError(f"event {number} has no answer to duel {entry.id}: {answer!r}")
         entry.answer, entry.answered, entry.number = answer, event["time"], number
         entry.rater, entry.infeasible = event.get("rater"), event.get("infeasible")
         del self.open[entry.id]
@@ -359,7 +376,7 @@ class Book:
 
     def _tally(self, entry: Entry, answer: str, by: int) -> Tally:
         """Count an answer (by = 1), or take it back (-1); returns the counts of its rater."""
-        self.answers[answer] += by
+        self.answers[answer if answer in WORDS else RANKED] += by
         rater = self.raters.setdefault(entry.rater or "", Tally())
         rater.count(answer, by, entry.left)
         pairs = [(entry, self.entries[i]) for i in self.repeats.get(entry.id, ())]

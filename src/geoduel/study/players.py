@@ -29,6 +29,7 @@ from ..methods.base import check_state, questions
 from ..methods.named import start_point
 from ..methods.people.questions import QuestionMethod
 from .log import Book, Entry, Given
+from .ranking import choices_in
 from .raters import MOST
 
 __all__ = ["Checkpoint", "Player", "Question", "player"]
@@ -47,6 +48,7 @@ class Question(NamedTuple):
     b: Array
     at: tuple[int, int] | None  # batch and place in it; None for a question that stands alone
     role: str = "question"
+    more: tuple[Array, ...] = ()  # points beyond the pair
 
 
 class Checkpoint(NamedTuple):
@@ -149,11 +151,17 @@ class Player(ABC):
 
     @abstractmethod
     def questions(
-        self, book: Book, number: int, rater: str | None, items: Catalogue | None = None
+        self,
+        book: Book,
+        number: int,
+        rater: str | None,
+        items: Catalogue | None = None,
+        k: int = 2,
     ) -> Iterator[Question]:
-        """Questions to put now, the most useful first; ``number`` is that of the next duel.
+        """Questions of k points to put now, the most useful first.
 
-        With ``items``, a method made for people asks about these alone.
+        ``number`` is that of the next duel. With ``items``, a method made for people asks about
+        two of these.
         """
 
     @property
@@ -210,6 +218,18 @@ class Player(ABC):
         """The pair of an entry, as arrays."""
         return np.array(entry.a, self.dtype), np.array(entry.b, self.dtype)
 
+    def told(self, entry: Entry, answer: str) -> list[tuple[np.ndarray, np.ndarray, int]]:
+        """The duels (a, b, sign) that an answer decides; -1 if a is preferred."""
+        points = np.array(entry.points, self.dtype)
+        if not entry.more:
+            return [] if answer == "skip" else [(*points, ANSWERS[answer])]
+        found = []
+        for best, others, worst in choices_in(answer, len(points)):
+            first, rest = (others[0], others[1:]) if best is None else (best, others)
+            sign = 0 if best is None else 1 if worst else -1
+            found += [(points[first], points[j], sign) for j in rest]
+        return found
+
 
 @dataclass
 class QuestionPlayer(Player):
@@ -226,6 +246,8 @@ class QuestionPlayer(Player):
     def give(self, entry: Entry, given: Given) -> None:
         if given.answer == "skip":
             return
+        if entry.more:
+            return self._choose(entry, given)
         left = {"a": 1, "b": -1, None: 0}[entry.left]
         self.state = self.method.update(
             self.manifold,
@@ -238,32 +260,65 @@ class QuestionPlayer(Player):
         )
         self.iteration += 1
 
+    def _choose(self, entry: Entry, given: Given) -> None:
+        """Take an answer to more than two points, as the choices that it holds."""
+        points = np.array(entry.points, self.dtype)
+        rng = self._own(given.duel, 4)
+        for best, others, worst in choices_in(given.answer, len(points)):
+            if best is None:
+                pair = (points[j] for j in others)
+                self.state = self.method.update(
+                    self.manifold, self.state, *pair, 0, rng, rater=given.rater
+                )
+            else:
+                some = points[[best, *others]]
+                self.state = self.method.choose(
+                    self.manifold, self.state, some, 0, rng, worst=worst, rater=given.rater
+                )
+        self.iteration += 1
+
     def _settle(self) -> None:
         self._mark()
 
     def questions(
-        self, book: Book, number: int, rater: str | None, items: Catalogue | None = None
+        self,
+        book: Book,
+        number: int,
+        rater: str | None,
+        items: Catalogue | None = None,
+        k: int = 2,
     ) -> Iterator[Question]:
         self.idle = False
-        propose, among = self.method.propose, ()
-        if items is not None:
-            propose, among = self.method.propose_among, (items,)
-        pending = [self.points(e) for e in list(book.open.values())[-BESIDE:]]
+        pending = [pair for e in list(book.open.values())[-BESIDE:] for pair in self._pairs(e)]
         for given in reversed(book.given[-BESIDE:]):  # skipped just now: ask something else
             if given.answer != "skip":
                 break
-            pending.append(self.points(book.entries[given.duel]))
-        for k in range(number, number + BESIDE):
-            rng = self._own(k)
+            pending += self._pairs(book.entries[given.duel])
+        for duel in range(number, number + BESIDE):
+            rng = self._own(duel)
             for _ in range(5):
-                a, b = propose(self.manifold, self.state, rng, *among, pending)
-                if not np.array_equal(a, b):
+                points = self._points(rng, items, k, pending)
+                if len({point.tobytes() for point in points}) == len(points):
                     break
             else:
                 self.idle = True
                 return
-            yield Question(a, b, None)
-            pending.append((a, b))
+            a, b, *more = points
+            yield Question(a, b, None, more=tuple(more))
+            pending += zip(points[::2], points[1::2], strict=False)
+
+    def _points(
+        self, rng: np.random.Generator, items: Catalogue | None, k: int, pending: list[Any]
+    ) -> Array:
+        method, manifold, state = self.method, self.manifold, self.state
+        if items is None:
+            return method.propose_several(manifold, state, rng, k, pending)
+        return np.stack(method.propose_among(manifold, state, rng, items, pending))
+
+    def _pairs(self, entry: Entry) -> list[tuple[np.ndarray, np.ndarray]]:
+        """The pairs that a question was made of."""
+        points = np.array(entry.points, self.dtype)
+        return list(zip(points[::2], points[1::2], strict=False))
 
     def _own(self, *key: int) -> np.random.Generator:
         return np.random.default_rng([self.seed, *key])
@@ -345,9 +400,14 @@ class StepPlayer(Player):
             self._next(self._answers())
 
     def questions(
-        self, book: Book, number: int, rater: str | None, items: Catalogue | None = None
+        self,
+        book: Book,
+        number: int,
+        rater: str | None,
+        items: Catalogue | None = None,
+        k: int = 2,
     ) -> Iterator[Question]:
-        assert items is None  # the study refuses
+        assert items is None  # the study refuses these and more points
         if self.votes == 1:  # an answered pair is decided, so that the open ones are all there is
             taken = {e.at[1] for e in book.open.values() if e.at and e.at[0] == self.batch}
             for j in range(self._first_open(), len(self.members)):

@@ -35,11 +35,12 @@ class Duel:
         comparison that came from outside.
     left : {"a", "b"} or None
         Which point to show on the left, or first. Drawn by the study, so that a rater who prefers
-        one side does not mislead it. None for reports.
+        one side does not mislead it. None for reports, and where more than two are shown.
     rater : str or None
         Name of the rater who has the duel, or answered it.
-    answer : {"a", "b", "tie", "skip"} or None
-        None without an answer.
+    answer : str or None
+        "a", "b", "tie" or "skip"; of more than two points also a ranking, such as "c>abd". None
+        without an answer.
     state : {"open", "answered", "withdrawn"}
         Withdrawn are questions that followed from an answer that was taken back.
     asked, answered : float or None
@@ -47,11 +48,13 @@ class Duel:
     of : int or None
         The duel that a repeat repeats.
     points : tuple of ndarray
-        a and b as arrays, whether or not their parts have names.
+        All points, two or more, as arrays, whether or not their parts have names.
     items : tuple of int or None
         Which items of a catalogue a and b are; None without one.
     infeasible : {"a", "b", "both"} or None
         Of which points it was said that they cannot be.
+    order : str or None
+        The letters of all points of a question that shows more than two, in the order to show them.
     """
 
     id: int
@@ -65,9 +68,20 @@ class Duel:
     asked: float
     answered: float | None
     of: int | None
-    points: tuple[np.ndarray, np.ndarray] = field(repr=False)
+    points: tuple[np.ndarray, ...] = field(repr=False)
     items: tuple[int, int] | None = None
     infeasible: str | None = None
+    order: str | None = None
+
+    @property
+    def more(self) -> tuple[np.ndarray, ...]:
+        """Points c, d, ... of a question that shows more than two."""
+        return self.points[2:]
+
+    @property
+    def shown(self) -> str:
+        """The letters of the points, in the order to show them."""
+        return self.order or {"a": "ab", "b": "ba", None: "ab"}[self.left]
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Duel) and self._key() == other._key()
@@ -76,14 +90,14 @@ class Duel:
         return hash(self.id)
 
     def _key(self) -> tuple[Any, ...]:
-        points = (point.tobytes() for point in self.points)
+        points = tuple(point.tobytes() for point in self.points)
         return (self.id, *points, self.role, self.left, self.rater, self.answer, self.state)
 
 
 def as_duel(entry: Entry, dtype: np.dtype, manifold: Manifold) -> Duel:
     """What the book knows of a duel, as it is handed out."""
-    a, b = (np.array(point, dtype) for point in (entry.a, entry.b))
-    for point in (a, b):
+    a, b, *more = (np.array(point, dtype) for point in entry.points)
+    for point in (a, b, *more):
         point.flags.writeable = False
     return Duel(
         id=entry.id,
@@ -97,9 +111,10 @@ def as_duel(entry: Entry, dtype: np.dtype, manifold: Manifold) -> Duel:
         asked=entry.asked,
         answered=entry.answered,
         of=entry.of,
-        points=(a, b),
+        points=(a, b, *more),
         items=entry.items,
         infeasible=entry.infeasible,
+        order=entry.order,
     )
 
 

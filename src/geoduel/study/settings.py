@@ -7,6 +7,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+from .._support.check import positive_int
 from .._version import __version__
 from ..domains.catalogue import Catalogue
 from ..errors import ArgumentError, ReplayError
@@ -15,6 +16,7 @@ from ..methods import Method
 from ..methods.base import check_method
 from ..methods.people.questions import QuestionMethod
 from .codec import NotStorableError, check_depth, decode_settings, encode_settings
+from .ranking import MOST_CHOICES
 
 __all__ = [
     "FORMAT",
@@ -115,10 +117,24 @@ KNOWN: dict[str, Callable[[Any], bool]] = {
     "repeats_after": _whole(0),
     "votes": _whole(1),
     "among": _catalogued,
+    "choices": lambda v: type(v) is int and 3 <= v <= MOST_CHOICES,
 }
 """What each plain setting must be."""
 
-NEEDED = KNOWN.keys() - {"repeats_after", "among"}
+NEEDED = KNOWN.keys() - {"repeats_after", "among", "choices"}
+
+
+def check_choices(choices: int, method: Any, items: Any = None) -> int:
+    """How many points a question shows, from 2 on; more are for methods that take any answer."""
+    if positive_int(choices, "choices", least=2) > MOST_CHOICES:
+        raise ArgumentError(f"choices must be from 2 to {MOST_CHOICES}, got {choices}")
+    if choices > 2 and not isinstance(method, QuestionMethod):
+        raise ArgumentError(
+            f"choices={choices} is for methods made for people; {type(method).__name__} asks pairs"
+        )
+    if choices > 2 and items is not None:
+        raise ArgumentError(f"choices={choices}: questions about items of a catalogue show two")
+    return choices
 
 
 def describe(thing: Any) -> Any:

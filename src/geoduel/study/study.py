@@ -45,10 +45,18 @@ from .crowd import Camp, Disagreement, Heard, own_ideal, partition, shrunk
 from .forecast import answers_left
 from .journal import Journal, opening
 from .log import INFEASIBLE, WORDS, Book, Entry, Event, Given, Kept, Row
-from .players import ANSWERS, Player, player
+from .players import Player, player
+from .ranking import canonical
 from .raters import Rater, against_others
 from .records import Duel, Progress, Upgrade, as_duel, dataframe
-from .settings import catalogue_of, method_version, part, read_settings, version_note
+from .settings import (
+    catalogue_of,
+    check_choices,
+    method_version,
+    part,
+    read_settings,
+    version_note,
+)
 from .storage.base import Storage
 from .storage.memory import MemoryStorage
 from .transfer import export_text, write_export
@@ -219,6 +227,11 @@ class Study:
             self._journal.write(lambda: [event])
 
     @property
+    def choices(self) -> int:
+        """How many points a question shows, unless `ask` is told otherwise."""
+        return self.settings.get("choices", 2)
+
+    @property
     def note(self) -> str | None:
         """What is to be said of a study that another version of its method made, or None."""
         return version_note(self.settings, self.method, self._made_with())
@@ -278,11 +291,32 @@ class Study:
     # -- asking ----------------------------------------------------------------------------------
 
     @overload
-    def ask(self, n: Literal[1] = 1, rater: str | None = None, *, among: Items = None) -> Duel: ...
+    def ask(
+        self,
+        n: Literal[1] = 1,
+        rater: str | None = None,
+        *,
+        among: Items = None,
+        choices: int | None = None,
+    ) -> Duel: ...
     @overload
-    def ask(self, n: int, rater: str | None = None, *, among: Items = None) -> list[Duel]: ...
+    def ask(
+        self,
+        n: int,
+        rater: str | None = None,
+        *,
+        among: Items = None,
+        choices: int | None = None,
+    ) -> list[Duel]: ...
 
-    def ask(self, n: int = 1, rater: str | None = None, *, among: Items = None) -> Any:
+    def ask(
+        self,
+        n: int = 1,
+        rater: str | None = None,
+        *,
+        among: Items = None,
+        choices: int | None = None,
+    ) -> Any:
         """Return the question to put next.
 
         In this order: questions that this rater holds already; pairs of `enqueue`, and questions
@@ -302,6 +336,9 @@ class Study:
             Items that exist now: the questions are about two of these, and ``duel.items`` says
             which. By default those the study was made with, if any. Only for methods made for
             people, which learn from any pair. Make a `geoduel.Catalogue` once where there are many.
+        choices : int, optional
+            How many points a new question shows, from 2 to 6; by default what the study was made
+            with. `Duel.points` has them all.
 
         Returns
         -------
@@ -310,6 +347,8 @@ class Study:
 
         Raises
         ------
+        ArgumentError
+            If the method, which was not made for people, cannot learn from more than two points.
         NothingToAskError
             If all questions are out and held by others; ``retry_after`` says for how long.
         StudyFinishedError
@@ -320,6 +359,7 @@ class Study:
         positive_int(n, "n")
         rater = _rater(rater)
         items = self._items(among)
+        k = check_choices(self.choices if choices is None else choices, self.method, items)
         with self._lock:
             self._journal.read()
             if (reason := self._over()) is not None:
@@ -327,13 +367,13 @@ class Study:
             self._follow()
             seen = self._book.number
             # Chosen before the turn to write, which should be short.
-            choice = self._assigner.choose(n, rater, self._feasible(items))
+            choice = self._assigner.choose(n, rater, self._feasible(items), k)
 
             def decide() -> list[Event]:
                 nonlocal choice
                 if self._book.number != seen:  # somebody wrote in between
                     self._follow()
-                    choice = self._assigner.choose(n, rater, self._feasible(items))
+                    choice = self._assigner.choose(n, rater, self._feasible(items), k)
                 return choice[1]
 
             written = self._journal.write(decide, durable=False) if choice[1] else []
@@ -358,10 +398,15 @@ class Study:
         ----------
         duel : Duel or int
             The duel, or its id.
-        answer : {"a", "b", "tie", "skip", "a infeasible", "b infeasible", "both infeasible"}
-            Which point is better. A tie is an answer; a skip is none, and another question is
-            asked. A point that cannot be loses against the other one; if neither can, that is a
-            skip. An infeasible item of a catalogue is neither shown nor recommended again.
+        answer : str
+            Which point is better: "a" or "b". A "tie" is an answer; a "skip" is none, and another
+            question is asked. A point that cannot be loses against the other one: "a infeasible",
+            "b infeasible", or "both infeasible", which is a skip. An infeasible item of a catalogue
+            is neither shown nor recommended again.
+
+            Of more than two points the answer may name the best one, such as "c", or rank some or
+            all from the best to the worst: "c>a", "c>bd>a", "c>b=d>a". Letters side by side are not
+            ordered, and those that are missing are worse than those named.
         rater : str, optional
             Who answered, by default the one it was asked of.
         skip_if_finished : bool
@@ -382,8 +427,6 @@ class Study:
             If the database fails; the answer is then not recorded.
         """
         number = duel.id if isinstance(duel, Duel) else positive_int(duel, "duel", least=0)
-        one_of(answer, "answer", (*WORDS, *INFEASIBLE))
-        answer, infeasible = INFEASIBLE.get(answer, (answer, None))
         rater = _rater(rater)
 
         def decide() -> list[Event]:
@@ -400,7 +443,13 @@ class Study:
                 raise AlreadyAnsweredError(
                     f"duel {number} {what}; skip_if_finished=True ignores a second answer"
                 )
-            event: Event = {"kind": "answer", "duel": number, "answer": answer}
+            infeasible = None
+            if entry.more:
+                said = canonical(answer, len(entry.points))
+            else:
+                one_of(answer, "answer", (*WORDS, *INFEASIBLE))
+                said, infeasible = INFEASIBLE.get(answer, (answer, None))
+            event: Event = {"kind": "answer", "duel": number, "answer": said}
             event |= {"infeasible": infeasible} if infeasible else {}
             who = rater if rater is not None else entry.rater
             return [event | ({"rater": who} if who else {})]
@@ -869,9 +918,9 @@ class Study:
                     heard[given.rater].append(given)
             owns = []
             for of in heard.values():
-                pairs = [player.points(book.entries[given.duel]) for given in of]
-                a, b = (np.array([pair[i] for pair in pairs]) for i in (0, 1))
-                signs = np.array([ANSWERS[given.answer] for given in of])
+                told = [pair for g in of for pair in player.told(book.entries[g.duel], g.answer)]
+                a, b = (np.array([pair[i] for pair in told]) for i in (0, 1))
+                signs = np.array([sign for _, _, sign in told])
                 rng = np.random.default_rng([self.settings["seed"], len(of), 3])
                 owns.append(own_ideal(manifold, frame, Heard(a, b, signs), rng))
             split = partition(owns, manifold.typical_dist / 2)

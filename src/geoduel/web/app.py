@@ -24,7 +24,7 @@ from starlette.responses import StreamingResponse
 
 from .._version import __version__
 from ..errors import ArgumentError, GeoduelError, StorageError
-from .board import Board, rater_name
+from .board import RANKING, Board, rater_name
 from .guard import NAMED, OWNER, RATER, Guard, Rate, client_of, cookie
 from .keys import Keys, Who
 from .numbers import as_json
@@ -57,7 +57,11 @@ class Tell(Ask):
     """An answer. With ``next`` the reply holds the next question."""
 
     id: int = Field(description="Number of the question.")
-    answer: Literal["left", "right", "a", "b", "tie", "skip"]
+    answer: str = Field(
+        pattern=rf"^(left|right|a|b|tie|skip|{RANKING.pattern})$",
+        max_length=16,
+        description="A side, a point, tie or skip; of more than two points places, the best first.",
+    )
     run: str | None = Field(None, max_length=64, description="The question's run.")
     next: bool = True
 
@@ -139,6 +143,8 @@ class QuestionReply(Reply):
     role: str | None = None
     left: PaneReply | None = None
     right: PaneReply | None = None
+    panes: list[PaneReply] | None = Field(None, description="Of more than two points.")
+    ranking: bool | None = Field(None, description="Whether these are to be ranked.")
     preload: list[str] = []
     retry_after: float | None = None
     reason: str | None = None
@@ -183,10 +189,11 @@ class AnsweredReply(Reply):
     """An answered question; ``when`` is in seconds since 1970."""
 
     id: int
-    answer: Literal["left", "right", "tie", "skip"]
+    answer: str = Field(description="A side, tie or skip; or places, the best first.")
     when: float
-    left: PaneReply
-    right: PaneReply
+    left: PaneReply | None = None
+    right: PaneReply | None = None
+    panes: list[PaneReply] | None = Field(None, description="Of more than two points.")
 
 
 class HistoryReply(Reply):

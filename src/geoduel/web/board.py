@@ -44,6 +44,7 @@ log = logging.getLogger("geoduel.web")
 SIDES = ("left", "right")
 _FOR_PEOPLE = (Bisection, IdealPoint)  # whose uncertainty is the radius of an 80 % region
 ANSWERS = (*SIDES, "a", "b", "tie", "skip")
+RANKING = re.compile(r"[1-6](=?[1-6])*(>[1-6](=?[1-6])*)*")  # by the places on the page
 _CACHE_BYTES = 64_000_000
 _SLOW = 0.06  # seconds to draw a choice; beyond it the next question is fetched ahead
 _FEWEST = 3  # answers before a stated accuracy is believed
@@ -81,6 +82,8 @@ class Board:
         Play the louder of two sounds as quietly as the other one.
     scripts : bool
         Let the HTML that ``render`` returns run scripts, in a frame that reaches nothing else.
+    ranking : bool
+        Ask for a ranking where a question shows more than two points, and not for the best alone.
     ahead : bool, optional
         Ask for the next question while one is being answered, so that it is drawn in time. The
         method then knows one answer less. By default only where drawing is slow.
@@ -125,6 +128,7 @@ class Board:
         results: bool | Literal["own"] = True,
         match_levels: bool = True,
         scripts: bool = False,
+        ranking: bool = False,
         ahead: bool | None = None,
         solo: bool | None = None,
         finish: Callable[[Board], dict[str, Any]] | None = None,
@@ -133,7 +137,7 @@ class Board:
         self.study, self.render = study, _of_items(study, render) or plain
         self.title, self.question = title or study.name, question
         self.accuracy = None if accuracy is None else positive(accuracy, "accuracy")
-        self.ahead, self.solo, self.finish = ahead, solo, finish
+        self.ranking, self.ahead, self.solo, self.finish = bool(ranking), ahead, solo, finish
         self.key = slug(key or study.name)
         self.labels = labels if isinstance(labels, str) else tuple(labels)
         numbers(study.manifold, np.zeros(study.manifold.point_shape), self.labels)  # they fit
@@ -203,7 +207,9 @@ class Board:
         duel_id : int
             Which question.
         answer : str
-            A side ("left", "right"), a point ("a", "b"), "tie" or "skip".
+            A side ("left", "right"), a point ("a", "b"), "tie" or "skip". Of more than two points
+            the place of the best one, such as "3", or places from the best to the worst: "3>1>24",
+            see `geoduel.Study.tell`.
         rater : str
             Who answered.
         run : str, optional
@@ -220,15 +226,20 @@ class Board:
         ArgumentError
             If the answer is none of the words, or there is no such question.
         """
-        if answer not in ANSWERS:
-            raise ArgumentError(f"answer must be one of {', '.join(ANSWERS)}, got {answer!r}")
+        if answer not in ANSWERS and not RANKING.fullmatch(answer):
+            raise ArgumentError(
+                f"answer must be one of {', '.join(ANSWERS)}, or a ranking of places such as 3>1, "
+                f"got {answer!r}"
+            )
         if run is not None and run != self.run:
             return False
         duel = self.duel(duel_id)
         if duel.rater not in (None, rater):
             return False
-        if answer in SIDES:
+        if answer in SIDES and not duel.more:
             answer = self.point_on(duel, answer)
+        elif duel.more and answer not in ("tie", "skip"):
+            answer = "".join(self.point_on(duel, x) if x.isdigit() else x for x in answer)
         try:
             self.study.tell(duel.id, answer, rater=rater)
         except AlreadyAnsweredError:
@@ -259,15 +270,25 @@ class Board:
             raise ArgumentError(f"there is no question {duel_id}") from None
 
     @staticmethod
+    def sides(duel: Duel) -> tuple[str, ...]:
+        """Return the places of a question: "left" and "right", or "1", "2", ..."""
+        return tuple(str(n + 1) for n in range(len(duel.points))) if duel.more else SIDES
+
+    @staticmethod
     def point_on(duel: Duel, side: str) -> str:
-        """Return "a" or "b": which point is on the side."""
-        return "a" if (duel.left == "b") == (side == "right") else "b"
+        """Return "a", "b", ...: which point is on the side."""
+        sides = Board.sides(duel)
+        if side not in sides:
+            raise ArgumentError(f"side must be one of {', '.join(sides)}, got {side!r}")
+        return duel.shown[sides.index(side)]
 
     @staticmethod
     def side_of(duel: Duel) -> str:
         """Return the answer as it was given: a side, "tie", "skip", or "" if there is none."""
         if duel.answer in ("a", "b"):
             return "left" if duel.answer == duel.left else "right"
+        if duel.more and duel.answer not in (None, "tie", "skip"):
+            return "".join(str(duel.shown.index(x) + 1) if x.isalpha() else x for x in duel.answer)
         return duel.answer or ""
 
     def claim(self, rater: str) -> bool:
@@ -418,15 +439,15 @@ class Board:
 
     def shown(self, duel: Duel, side: str) -> Content | Turned | None:
         """Draw one side of a question, or take it from the cache; None if it cannot be shown."""
-        if side not in SIDES:
-            raise ArgumentError(f"side must be left or right, got {side!r}")
         point = self.point_on(duel, side)
-        return self._drawn((duel.id, point), duel.a if point == "a" else duel.b)
+        return self._drawn((duel.id, point), duel.points["abcdef".index(point)])
 
     def is_drawn(self, duel_id: int, side: str) -> bool:
         """Whether a side of an open question is in the cache: showing it takes no time."""
         duel = self._open.get(duel_id)
-        return duel is not None and (duel_id, self.point_on(duel, side)) in self._shown
+        if duel is None or side not in self.sides(duel):
+            return False
+        return (duel_id, self.point_on(duel, side)) in self._shown
 
     def replace(self, study: Study) -> None:
         """Show another study from now on, of the same things."""
@@ -453,7 +474,7 @@ class Board:
                 "id": duel.id,
                 "answer": self.side_of(duel),
                 "when": duel.answered,
-                **{side: self._side(duel, side) for side in SIDES},
+                **self._panes(duel),
             }
             for duel in done[start : start + count]
         ]
@@ -465,11 +486,15 @@ class Board:
         out = csv.writer(file)
         names = ["id", "role", "rater", "state", "answer", "side", "left", "asked", "answered"]
         zero = self.numbers(np.zeros(self.study.manifold.point_shape))
-        entries = [f"{side}: {_safe(name)}" for side in "ab" for name in zero.names]
-        out.writerow([*names, "seconds", "a", "b", *entries])
-        for duel in self.study.duels:
-            points = [json.dumps(as_json(point)) for point in (duel.a, duel.b)]
-            rows = [*self.numbers(duel.a).rows, *self.numbers(duel.b).rows]
+        duels = self.study.duels
+        letters = "abcdef"[: max((len(duel.points) for duel in duels), default=2)]
+        entries = [f"{letter}: {_safe(name)}" for letter in letters for name in zero.names]
+        out.writerow([*names, "seconds", *letters, *entries])
+        for duel in duels:
+            unpacked = [self.study.manifold.unpack(point) for point in duel.points]
+            points = [json.dumps(as_json(point)) for point in unpacked]
+            points += [""] * (len(letters) - len(points))
+            rows = [row for point in unpacked for row in self.numbers(point).rows]
             values = [value for row in rows for value in row.values]
             said = [duel.answer or "", self.side_of(duel), duel.left]
             row = [duel.id, duel.role, _safe(duel.rater or ""), duel.state, *said]
@@ -545,11 +570,16 @@ class Board:
             self._open[one.id] = one
         while len(self._open) > 10_000:
             self._open.popitem(last=False)
-        panes = {side: self._side(duel, side) for side in SIDES}
-        preload = [self._address(one, side) for one in following for side in SIDES]
+        preload = [self._address(one, side) for one in following for side in self.sides(one)]
+        more: dict[str, Any] = self._panes(duel) | ({"ranking": self.ranking} if duel.more else {})
         return self._reply(
-            "question", id=duel.id, role=duel.role, progress=progress, preload=preload, **panes
+            "question", id=duel.id, role=duel.role, progress=progress, preload=preload, **more
         )
+
+    def _panes(self, duel: Duel) -> dict[str, Any]:
+        """The panes of a question: left and right, or a list of more."""
+        panes = {side: self._side(duel, side) for side in self.sides(duel)}
+        return {"panes": list(panes.values())} if duel.more else panes
 
     def _side(self, duel: Duel, side: str) -> dict[str, Any]:
         return self._pane(self.shown(duel, side), self._address(duel, side))

@@ -50,7 +50,7 @@ def agreement(board: Board) -> dict[str, Any]:
     study, m = board.study, board.study.manifold
     best = m.pack(study.recommend())
     duels = study.duels
-    answered = [duel for duel in duels if duel.answer in ("a", "b", "tie")]
+    answered = [duel for duel in duels if duel.answer in ("a", "b", "tie") and not duel.more]
     taken: dict[str, list[float]] = {}
     for duel in duels:
         if duel.answer and duel.answered is not None and duel.role != "report":
@@ -143,7 +143,8 @@ def answer_map(board: Board) -> dict[str, Any]:
         each rater liked best.
     """
     study, m = board.study, board.study.manifold
-    duels = [duel for duel in study.duels if duel.answer in ("a", "b", "tie")][-_MOST_MAPPED:]
+    pairs = [duel for duel in study.duels if duel.answer in ("a", "b", "tie") and not duel.more]
+    duels = pairs[-_MOST_MAPPED:]
     pairs = [d.points[::-1] if d.answer == "b" else d.points for d in duels]
     best, known = m.pack(study.recommend()), study.uncertainty()
     raters = list(study.progress().raters)[:_MOST_RATERS]

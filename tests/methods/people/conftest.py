@@ -33,6 +33,23 @@ def flat_answers():
 
 
 @pytest.fixture(scope="session")
+def flat_choices():
+    """Two duels, a choice of the best of three and one of the best of four, on a flat space."""
+
+    def make(rng: np.random.Generator, d: int = 2) -> Answers:
+        manifold = gd.Euclidean(d)
+        chart = Chart.about(manifold, Frame(np.zeros(d), np.eye(d)), 0.5, np.zeros(d))
+        answers = Answers.none(np.zeros(d)).in_chart(manifold, chart)
+        for k in (2, 3, 4, 2):
+            points = rng.standard_normal((k, d))
+            a, b = np.repeat(points[:1], k - 1, axis=0), points[1:]
+            answers = answers.append(Answers.one(manifold, chart, a, b, -1, 0, 0))
+        return answers
+
+    return make
+
+
+@pytest.fixture(scope="session")
 def from_prior():
     """Draws n particles of a model from the prior of people, centred at the origin of a chart."""
 

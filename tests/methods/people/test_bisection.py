@@ -79,6 +79,42 @@ def test_posterior_is_that_of_brute_force(raters):
     assert np.allclose(posterior(state), expected, rtol=1e-4, atol=1e-9)
 
 
+def test_the_best_of_three_by_brute_force():
+    """1/(1 + Σ exp(-x)) with the arguments of the duels won; a lapse takes any of the three."""
+    points = [at(12), at(-20), at(30)]
+    state = METHOD.start(LINE, at(0), np.random.default_rng(0))
+    state = METHOD.choose(LINE, state, np.array(points), 0, np.random.default_rng(0))
+    ideals, total = state.grid, np.zeros(len(state.grid))
+    axes = (bisection.JNDS, bisection.ASYMMETRIES, bisection.WEBERS, bisection.LAPSES)
+    for combination in itertools.product(*(zip(*axis, strict=True) for axis in axes)):
+        (jnd, alpha, weber, (lapse, _)), weights = zip(*combination, strict=True)
+        first, *rest = (abs(x - ideals) * (1 + alpha * np.sign(x - ideals)) for x in points)
+        odds = sum(
+            math.e ** (-math.log(3) * (loss - first) / (jnd + weber * (loss + first) / 2))
+            for loss in rest
+        )
+        total += math.prod(weights) * (lapse / 3 + (1 - lapse) / (1 + odds))
+    expected = state.prior * total / np.sum(state.prior * total)
+    assert np.allclose(posterior(state), expected, rtol=1e-4, atol=1e-9)
+
+
+def test_the_worst_of_two_is_a_duel():
+    rng = np.random.default_rng(0)
+    best, worst = (
+        METHOD.choose(LINE, METHOD.start(LINE, at(0), rng), np.array(pair), 0, rng, worst=w)
+        for pair, w in (([at(9), at(-3)], False), ([at(-3), at(9)], True))
+    )
+    assert np.allclose(posterior(best), posterior(worst), rtol=1e-5)
+
+
+def test_the_best_of_two_is_a_duel():
+    rng = np.random.default_rng(0)
+    duel = answered(METHOD, LINE, at(0), [(at(9), at(-3), -1, 0, None)])
+    state = METHOD.choose(LINE, METHOD.start(LINE, at(0), rng), np.array([at(9), at(-3)]), 0, rng)
+    assert np.array_equal(posterior(state), posterior(duel))
+    assert state.attention.looks == pytest.approx(duel.attention.looks, rel=1e-4)  # float32
+
+
 def test_naming_the_points_the_other_way_round_changes_nothing():
     swapped = [(b, a, -answer, -left, rater) for a, b, answer, left, rater in SOME]
     one, two = (answered(METHOD, LINE, at(0), answers) for answers in (SOME, swapped))

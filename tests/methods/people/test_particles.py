@@ -249,6 +249,29 @@ def test_folded_answers_are_a_quadratic_of_the_right_slope_at_the_mean():
         assert np.linalg.eigvalsh(H).min() > -1e-6
 
 
+def test_folding_cuts_no_choice_apart(flat_choices):
+    """Of the best of three, two duels; they go together, with the slope of their likelihood."""
+    belief = learned(20)
+    flat = flat_choices(np.random.default_rng(0))
+    size = len(flat.answer)
+    picks = np.random.default_rng(1).integers(0, 20, size)
+    some = belief.answers.part(picks)._replace(
+        choice=flat.choice, answer=flat.answer, left=flat.left
+    )
+    some = some._replace(a=some.a[flat.choice], logs=some.logs)  # one winner a choice
+    some = some.in_chart(SPHERE, belief.chart)
+    belief = belief._replace(answers=some)
+    after = fold(belief, keep=size - 2)  # the first duel, and half of the first choice
+    assert list(after.answers.choices()[1]) == [3, 1]
+    for before, p in zip(belief.populations, after.populations, strict=True):
+        w = np.exp(before.logw - before.logw.max())
+        mean = w @ before.particles / w.sum()
+        _, slope = p.model.log_likelihood(mean[None], some.part(slice(3)), belief.prior)
+        b, H = p.folded
+        assert np.allclose(b - H @ mean, slope[0], rtol=1e-3, atol=1e-3)
+        assert np.linalg.eigvalsh(H).min() > -1e-6
+
+
 def test_recentring_moves_the_chart_and_not_the_ideals():
     belief = before_answers(rng())
     assert recentre(SPHERE, belief) is belief  # the prior is centred

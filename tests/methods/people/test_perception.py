@@ -17,6 +17,7 @@ from geoduel.methods.people.perception import (
     Perception,
     Prior,
     Traits,
+    chosen,
     log_prior_of_length,
     log_probability,
     outcomes,
@@ -61,10 +62,71 @@ def test_likelihood_is_that_of_the_formulas(flat_answers, from_prior, metric, d)
 
 
 @pytest.mark.parametrize("metric", [False, True])
-def test_gradient_is_the_derivative(flat_answers, from_prior, metric):
+def test_the_best_of_several_is_chosen_as_plackett_and_luce_say(flat_choices, from_prior, metric):
+    """1/(1 + Σ exp(-x)) with the arguments x of the duels won, and 1/k in a lapse."""
+    rng = np.random.default_rng(3)
+    answers, model = flat_choices(rng), Perception(2, metric)
+    particles = from_prior(rng, model, 5, PRIOR)
+    value, _ = model.log_likelihood(particles, answers, PRIOR)
+    expected = np.zeros(5)
+    for n, theta in enumerate(particles):
+        _, lapse, _, _, tie, *_ = (float(x[0, 0]) for x in Traits.of(theta[None, 2:8], PRIOR))
+        for start, size in zip(*answers.choices(), strict=True):
+            odds = 0.0
+            for j in range(start, start + size):
+                p = math.exp(log_likelihood(model, theta, answers.part(slice(j, j + 1)), PRIOR))
+                odds += 1 / ((p - lapse / 2) / (1 - lapse)) - 1
+            expected[n] += math.log(lapse / (size + 1) + (1 - lapse) / (1 + odds))
+    assert list(answers.choices()[1]) == [1, 2, 3, 1]
+    assert np.allclose(value, expected, rtol=2e-3, atol=2e-3)
+    assert tie > 0
+
+
+def test_whom_people_choose_adds_up_and_agrees_with_duels(from_prior):
+    """Of two points as `outcomes` says, and of four with probabilities that sum to one."""
+    rng, prior = np.random.default_rng(4), PRIOR._replace(ties=False)
+    others, losses = rng.standard_normal((6, OTHERS)), rng.random((6, 4)).astype(np.float32)
+    assert np.allclose(chosen(losses, others, prior).sum(axis=0), 1, atol=1e-6)
+    two = chosen(losses[:, :2], others, prior)
+    assert np.allclose(two, outcomes(losses[:, :2], others, prior)[:2, :, 0], atol=1e-5)
+
+
+def test_the_worst_is_the_best_of_losses_of_the_other_sign(from_prior):
+    """And of two points one is the best where the other is the worst."""
+    rng, prior = np.random.default_rng(5), PRIOR._replace(ties=False)
+    others, losses = rng.standard_normal((6, OTHERS)), rng.random((6, 2)).astype(np.float32)
+    best = chosen(losses, others, prior)
+    assert np.allclose(chosen(losses, others, prior, worst=True), best[::-1], atol=1e-6)
+
+
+@pytest.mark.parametrize("sign", [-1.0, 1.0])
+def test_what_may_be_answered_adds_up(flat_choices, from_prior, sign):
+    """To a duel without ties, and to the choice of the best of four; one of them is the answer.
+
+    So it does for the worst.
+    """
+    rng, model = np.random.default_rng(6), Perception(2, True)
+    prior = PRIOR._replace(ties=False, radius=1.0, least=0.5, most=2.0)  # JNDs alike for all pairs
+    particles = from_prior(rng, model, 3, prior)
+    particles[:, 2 + OTHERS - 1] = -20.0  # no Weber fraction
+    answers = flat_choices(rng)
+    for start, size in zip(*answers.choices(), strict=True):
+        one = answers.part(slice(start, start + size))
+        one = one._replace(answer=sign * np.ones(size))
+        said, was = one.outcomes()
+        values = [model.log_likelihood(particles, x, prior)[0] for x in said]
+        assert np.array_equal(values[was], model.log_likelihood(particles, one, prior)[0])
+        # A lapse answers with a tie one time in a thousand.
+        assert np.allclose(np.exp(values).sum(axis=0), 1, atol=2e-3)
+
+
+@pytest.mark.parametrize("kind", ["duels", "choices"])
+@pytest.mark.parametrize("metric", [False, True])
+def test_gradient_is_the_derivative(flat_answers, flat_choices, from_prior, metric, kind):
     """Central differences of a value in single precision: right to about 1e-5/h + h²."""
     rng = np.random.default_rng(1)
-    answers, model = flat_answers(rng, 6, 3), Perception(3, metric)
+    model = Perception(3, metric)
+    answers = flat_answers(rng, 6, 3) if kind == "duels" else flat_choices(rng, 3)
     prior = Prior(1.0, 0.5 / 9, 4.5, True)
     particles = from_prior(rng, model, 4, prior)
     particles[:, 3 + OTHERS - 1] = [0.0, 0.5, 1.0, 2.0]  # Weber fractions, small and large

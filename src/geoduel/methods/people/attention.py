@@ -82,9 +82,7 @@ class Attention(NamedTuple):
         ``expected`` is the probability of "b" rather than "a" if the rater looks; ``answer`` and
         ``left`` are as in `QuestionMethod.update`. Ties tell nothing of habits.
         """
-        new = Attention(*(x.copy() for x in self))
-        if r == len(self.looks):
-            new = Attention(*(np.concatenate([x, np.zeros((1, *x.shape[1:]))]) for x in self))
+        new = self._with(r)
         if answer == 0:
             return new
         p = min(max(expected if answer > 0 else 1 - expected, NEVER), 1 - NEVER)
@@ -97,6 +95,27 @@ class Attention(NamedTuple):
             if new.last[r]:
                 new.turns[r, int(side != new.last[r])] += 1
         new.last[r] = side
+        return new
+
+    def hear_choice(self, r: int, chances: np.ndarray, best: int) -> Attention:
+        """Count a choice of rater r among k points; ``chances`` are those of each, if they look.
+
+        Places are not counted, so that it tells nothing of favoured sides.
+        """
+        new = self._with(r)
+        k = len(chances)
+        p = min(max(float(chances[best] / chances.sum()), NEVER), 1 - NEVER)
+        new.looks[r] += math.log(k * p)
+        if chances.max() / chances.sum() >= EASY:
+            new.easy[r, int(chances[best] < chances.max())] += 1
+        new.last[r] = 0
+        return new
+
+    def _with(self, r: int) -> Attention:
+        """A copy, with a row for rater r."""
+        new = Attention(*(x.copy() for x in self))
+        if r == len(self.looks):
+            new = Attention(*(np.concatenate([x, np.zeros((1, *x.shape[1:]))]) for x in self))
         return new
 
     def weights(self, r: int) -> dict[str, float]:

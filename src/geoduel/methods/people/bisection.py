@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ..._numerics.arrays import Array, device, eps, namespace
 from ...errors import ArgumentError, GeoduelError
@@ -98,23 +99,35 @@ class Space(NamedTuple):
 
 
 class Answers(NamedTuple):
-    """Answers, oldest first: coordinates of the two points, answer, side, and rater's index."""
+    """Answers, oldest first: coordinates of the two points, answer, side, and rater's index.
+
+    Who chooses the best of k points lets it win k - 1 duels, or lose them as the worst. These have
+    the number of that choice.
+    """
 
     a: np.ndarray
     b: np.ndarray
     answer: np.ndarray
     left: np.ndarray
     rater: np.ndarray
+    choice: np.ndarray
 
     @classmethod
     def none(cls) -> Answers:
         """No answers yet."""
-        empty = np.zeros(0)
-        return cls(empty, empty, empty, empty, empty)
+        return cls(*np.zeros((6, 0)))
 
-    def append(self, *one: float) -> Answers:
-        """With one more."""
-        return Answers(*(np.append(x, y) for x, y in zip(self, one, strict=True)))
+    def append(self, *one: ArrayLike) -> Answers:
+        """With one more, of one or several duels."""
+        number = self.choice[-1] + 1 if len(self.choice) else 0.0
+        new = np.broadcast_arrays(*map(np.atleast_1d, (*one, number)))
+        return Answers(*(np.append(x, y) for x, y in zip(self, new, strict=True)))
+
+    def each(self) -> Iterator[Answers]:
+        """The duels of one answer after another."""
+        cuts = np.flatnonzero(np.diff(self.choice)) + 1
+        for some in np.split(np.arange(len(self.choice)), cuts) if len(self.choice) else ():
+            yield Answers(*(x[some] for x in self))
 
 
 class BisectionState(NamedTuple):
@@ -337,17 +350,50 @@ class Bisection(PersonMethod):
             fresh = _fresh(len(state.grid))
             state = state._replace(tables=np.concatenate([state.tables, fresh]))
         ta, tb = _coordinate(manifold, state, namespace(a, b).stack([a, b]))
-        one = (ta, tb, answer, left, r)
         expected = self._expected(manifold, state, ta, tb, r)
-        state = state._replace(
-            answers=state.answers.append(*one),
-            raters=raters,
-            attention=state.attention.hear(r, expected, answer, left),
-        )
-        tables = state.tables.copy()
-        self._hear(manifold, state, tables, one)
-        state = self._refined(manifold, state._replace(tables=tables))
-        return self._concluded(manifold, state)
+        attention = state.attention.hear(r, expected, answer, left)
+        state = state._replace(raters=raters, attention=attention)
+        return self._told(manifold, state, ta, tb, answer, left, r)
+
+    def choose(
+        self,
+        manifold: Manifold,
+        state: BisectionState,
+        points: Array,
+        best: int,
+        rng: np.random.Generator,
+        *,
+        worst: bool = False,
+        rater: str | None = None,
+    ) -> BisectionState:
+        answer = 1 if worst else -1
+        raters, r = state.raters.hear(rater or "", RATERS)
+        if r == len(state.tables):
+            fresh = _fresh(len(state.grid))
+            state = state._replace(tables=np.concatenate([state.tables, fresh]))
+        t = _coordinate(manifold, state, points)
+        others = np.delete(np.arange(len(t)), best)
+        chances = np.array([self._chosen(manifold, state, t, j, answer, r) for j in range(len(t))])
+        attention = state.attention.hear_choice(r, chances, best)
+        state = state._replace(raters=raters, attention=attention)
+        return self._told(manifold, state, t[best], t[others], answer, 0, r)
+
+    def _told(
+        self,
+        manifold: Manifold,
+        state: BisectionState,
+        a: ArrayLike,
+        b: ArrayLike,
+        answer: int,
+        left: int,
+        rater: int,
+    ) -> BisectionState:
+        """The state that knows one more answer, to a duel or to all duels of a choice."""
+        answers = state.answers.append(a, b, answer, left, rater)
+        state = state._replace(answers=answers, tables=state.tables.copy())
+        *_, last = answers.each()
+        self._hear(manifold, state, state.tables, last)
+        return self._concluded(manifold, self._refined(manifold, state))
 
     def ideals(self, manifold: Manifold, state: BisectionState, n: int) -> Array:
         below = np.append(0.0, np.cumsum(posterior(state)))
@@ -442,24 +488,57 @@ class Bisection(PersonMethod):
         manifold: Manifold,
         state: BisectionState,
         tables: np.ndarray,
-        one: tuple[float, float, float, float, float],
+        one: Answers,
     ) -> None:
         """Multiply the table of a rater by the likelihood of one answer."""
-        a, b, answer, left, r = one
+        answer, left, r = one.answer[0], one.left[0], one.rater[0]
         g, table = RATER_GRID, tables[int(r)]
-        x = self._argument(manifold, state.space, a, b, state.grid)
-        looked = np.float32(0)
-        if answer == 0:
+        if len(one.a) > 1:
+            share = np.full(len(g.left), 1 / (1 + len(one.a)))
+            looked = self._best(manifold, state, one.a, one.b, answer)
+        elif answer == 0:
             share = np.full(len(g.left), LAPSED_TIES)
-            looked = _tied(x)
+            looked = _tied(self._argument(manifold, state.space, one.a[0], one.b[0], state.grid))
         else:
             share = 0.5 - answer * left * (g.left - 0.5)
+            x = self._argument(manifold, state.space, one.a[0], one.b[0], state.grid)
             looked = sigmoid(-np.float32(answer) * x)
         table *= (g.lapse * share).astype(np.float32)[:, None] + (
             (1 - g.lapse).astype(np.float32)[:, None] * looked[:, None, :]
         )
         table /= table.max()
         np.maximum(table, FLOOR, out=table)
+
+    def _best(
+        self,
+        manifold: Manifold,
+        state: BisectionState,
+        a: np.ndarray,
+        b: np.ndarray,
+        answer: float,
+    ) -> np.ndarray:
+        """Probability that the first point is the best (-1) or the worst (1) one, if they look."""
+        odds = np.float32(0)
+        for ta, tb in zip(a, b, strict=True):
+            x = self._argument(manifold, state.space, ta, tb, state.grid)
+            odds = odds + np.exp(np.clip(np.float32(answer) * x, -40, 40))
+        return 1 / (1 + odds)
+
+    def _chosen(
+        self,
+        manifold: Manifold,
+        state: BisectionState,
+        t: np.ndarray,
+        best: int,
+        answer: float,
+        r: int,
+    ) -> float:
+        """Predicted probability that rater r chooses one of several points, as in `_best`."""
+        q = _conditional(state.tables[r]) * posterior(state)
+        lapse, others = RATER_GRID.lapse, np.delete(t, best)
+        looked = self._best(manifold, state, np.full(len(others), t[best]), others, answer)
+        lapsed = float(q.sum(axis=(0, 2)) @ lapse) / len(t)
+        return float(np.sum(np.matmul(1 - lapse, q) * looked)) + lapsed
 
     def _expected(
         self, manifold: Manifold, state: BisectionState, a: float, b: float, r: int
@@ -479,7 +558,7 @@ class Bisection(PersonMethod):
         """Posterior means of a rater's bias and tie width, in JND, with the rest as believed."""
         _, jnd = self.scales(manifold)
         mine = state.answers.rater == r
-        a, b, answer, left, _ = (x[mine] for x in state.answers)
+        a, b, answer, left, *_ = (x[mine] for x in state.answers)
         ideals = state.grid[drawn(posterior(state), 24, 0.5)]
         ways = [state.space.between(t[:, None], ideals) for t in (a, b)]
         x = (abs(ways[1]) - abs(ways[0])) / (jnd * factor) * SLOPE  # (answers, ideals)
@@ -534,7 +613,7 @@ class Bisection(PersonMethod):
             prior = np.diff(prior_below(state.space, radius, edges))
             tables = np.repeat(_fresh(len(prior)), len(state.tables), axis=0)
             state = state._replace(edges=edges, prior=prior, tables=tables)
-            for one in zip(*state.answers, strict=True):
+            for one in state.answers.each():
                 self._hear(manifold, state, tables, one)
         return state
 

@@ -36,7 +36,7 @@ from .particles import (
     settle,
     weigh,
 )
-from .perception import Prior, Traits, outcomes
+from .perception import Prior, Traits, chosen, outcomes
 from .questions import REGION, PersonMethod, best_question, check_answer, inside, stacked
 from .weights import drawn, imagined, information, radius_holding
 
@@ -176,7 +176,18 @@ class IdealPoint(PersonMethod):
         rng: np.random.Generator,
         pending: Sequence[tuple[Array, Array]] = (),
     ) -> tuple[Array, Array]:
-        return self._question(manifold, state, rng, pending)
+        a, b = self._question(manifold, state, rng, 2, pending)
+        return a, b
+
+    def propose_several(
+        self,
+        manifold: Manifold,
+        state: IdealPointState,
+        rng: np.random.Generator,
+        k: int = 2,
+        pending: Sequence[tuple[Array, Array]] = (),
+    ) -> Array:
+        return self._question(manifold, state, rng, k, pending)
 
     def propose_among(
         self,
@@ -186,23 +197,28 @@ class IdealPoint(PersonMethod):
         items: Catalogue,
         pending: Sequence[tuple[Array, Array]] = (),
     ) -> tuple[Array, Array]:
-        return self._question(manifold, state, rng, pending, items)
+        a, b = self._question(manifold, state, rng, 2, pending, items)
+        return a, b
 
     def _question(
         self,
         manifold: Manifold,
         state: IdealPointState,
         rng: np.random.Generator,
+        k: int,
         pending: Sequence[tuple[Array, Array]],
         items: Catalogue | None = None,
-    ) -> tuple[Array, Array]:
+    ) -> Array:
+        """Points to ask about, shape (k, *point_shape); fewer if they are an easy question."""
         belief, jnd = state.belief, self.scales(manifold)[1]
         if isinstance(belief, Cloud):
             belief = _thinned(belief)
         # Easy questions that are overdue come one by one, among others.
         elif self._in_doubt(state, jnd) and not pending and rng.random() < 2 * self.catch:
-            pair = self._easy(manifold, belief)
-            return pair if items is None else items.pair(*pair)
+            a, b = self._easy(manifold, belief)
+            if items is not None:
+                a, b = items.pair(a, b)
+            return namespace(a).stack([a, b])
         w = belief.weights
         worlds = w[None]  # what may be believed once the open questions are answered
         if pending:
@@ -210,23 +226,31 @@ class IdealPoint(PersonMethod):
             worlds = imagined_worlds(rng, w, chances)
         if isinstance(belief, Cloud):
             a, b = self._early_candidates(manifold, belief, rng)
-            if items is not None:
-                a, b = _pairs_of_items(items, a, b, state.best, rng)
-            gain = information(worlds, _chances(manifold, belief, a, b))
+            seen = None
         else:
             a, b, seen = self._candidates(manifold, belief, worlds, rng)
-            if items is not None:
-                a, b = _pairs_of_items(items, a, b, state.best, rng)
-            chances = _chances(manifold, belief, a, b)
             first = max(INFORMATION[0], INFORMATION[1] * manifold.dim)
             if sum(belief.raters.answers) < first:
-                gain = information(worlds, chances)
-            else:
-                gain = accuracy(worlds, chances, seen)
+                seen = None
         if items is not None:
-            gain = np.where(_known(a, b, state, pending), -np.inf, gain)
-        j = best_question(manifold, a, b, gain, self.min_radius)
-        return a[j], b[j]
+            a, b = _pairs_of_items(items, a, b, state.best, rng)
+
+        def gain(chances: np.ndarray) -> np.ndarray:
+            return information(worlds, chances) if seen is None else accuracy(worlds, chances, seen)
+
+        losses = _losses(manifold, belief, a, b)
+        value = gain(outcomes(losses, belief.others, belief.prior))
+        if items is not None:
+            value = np.where(_known(a, b, state, pending), -np.inf, value)
+        j = best_question(manifold, a, b, value, self.min_radius)
+        m, xp = len(a), namespace(a)
+        points, taken = xp.concat([a, b]), [j, m + j]
+        while len(taken) < k:  # with each other candidate beside those taken, its ends or one
+            more = [[i, m + i] if len(taken) + 2 <= k else [i] for i in range(m) if i not in taken]
+            sets = [losses[:, [*taken, *some]] for some in more]
+            value = gain(np.stack([chosen(x, belief.others, belief.prior) for x in sets], axis=2))
+            taken += more[int(np.argmax(value))]
+        return points[np.array(taken)]
 
     def rank(
         self, manifold: Manifold, state: IdealPointState, items: Catalogue, k: int
@@ -234,7 +258,7 @@ class IdealPoint(PersonMethod):
         """The items that are most probably the best one; among others, those less far away."""
         order = items.nearest(state.best, max(k, SHORTLIST))
         some, others = order[:SHORTLIST], order[SHORTLIST:]
-        losses = _losses(manifold, state.belief, items[some])
+        losses = _votes(manifold, state.belief, items[some])
         best = np.bincount(losses.argmin(axis=1), minlength=len(some))
         some = some[np.lexsort((losses.mean(axis=0), -best))]
         return np.concatenate([some, others])[:k]
@@ -252,16 +276,53 @@ class IdealPoint(PersonMethod):
         rater: str | None = None,
     ) -> IdealPointState:
         check_answer(answer, left)
-        belief, rater = state.belief, rater or ""
+        belief = state.belief
         expected = _chances(manifold, belief, a[None], b[None])[:2, :, 0] @ belief.weights
-        _, r = belief.raters.hear(rater)
+        _, r = belief.raters.hear(rater or "")
         attention = state.attention.hear(r, float(expected[1] / expected.sum()), answer, left)
+        return self._told(manifold, state, attention, a, b, answer, left, rater or "", rng)
+
+    def choose(
+        self,
+        manifold: Manifold,
+        state: IdealPointState,
+        points: Array,
+        best: int,
+        rng: np.random.Generator,
+        *,
+        worst: bool = False,
+        rater: str | None = None,
+    ) -> IdealPointState:
+        belief = state.belief
+        losses = _losses(manifold, belief, points, points)[:, : len(points)]
+        expected = chosen(losses, belief.others, belief.prior, worst) @ belief.weights
+        _, r = belief.raters.hear(rater or "")
+        attention = state.attention.hear_choice(r, expected, best)
+        others = np.delete(np.arange(len(points)), best)
+        a, b = points[np.full(len(others), best)], points[others]
+        answer = 1 if worst else -1
+        return self._told(manifold, state, attention, a, b, answer, 0, rater or "", rng)
+
+    def _told(
+        self,
+        manifold: Manifold,
+        state: IdealPointState,
+        attention: Attention,
+        a: Array,
+        b: Array,
+        answer: int,
+        left: int,
+        rater: str,
+        rng: np.random.Generator,
+    ) -> IdealPointState:
+        """The state that knows one more answer, to a duel or to all duels of a choice."""
+        belief = state.belief
         if isinstance(belief, Cloud):
             sweeps = {} if self.sweeps is None else {"sweeps": self.sweeps}
             belief = hear_early(manifold, belief, a, b, answer, left, rater, rng, **sweeps)
             centre = middle(manifold, belief)
             size = deviation(manifold, belief, centre)
-            late = len(belief.answers.answer) > SOON * manifold.dim
+            late = len(belief.answers.choices()[0]) > SOON * manifold.dim
             wide = size if self.sweeps is None else size * math.sqrt(manifold.dim)
             if late or wide < NARROW * manifold.typical_dist:
                 belief, centre = settle(manifold, belief, centre, size, rng), None
@@ -453,11 +514,14 @@ def imagined_worlds(rng: np.random.Generator, w: np.ndarray, chances: np.ndarray
 
 def _chances(manifold: Manifold, belief: Cloud | Belief, a: Array, b: Array) -> np.ndarray:
     """Probabilities of "a", "b" and a tie for questions, given each particle, shape (3, n, m)."""
+    return outcomes(_losses(manifold, belief, a, b), belief.others, belief.prior)
+
+
+def _losses(manifold: Manifold, belief: Cloud | Belief, a: Array, b: Array) -> np.ndarray:
+    """Losses of the m first and then of the m second points to each particle, shape (n, 2m)."""
     if isinstance(belief, Cloud):
-        losses = losses_of(manifold, belief.points, a, b).reshape(len(belief.others), -1)
-    else:
-        losses = pooled(belief)[0].losses(belief.chart.pair_logs(manifold, a, b))
-    return outcomes(losses, belief.others, belief.prior)
+        return losses_of(manifold, belief.points, a, b).reshape(len(belief.others), -1)
+    return pooled(belief)[0].losses(belief.chart.pair_logs(manifold, a, b))
 
 
 def _pairs_of_items(
@@ -488,7 +552,7 @@ def _known(
     return np.array([frozenset((x.tobytes(), y.tobytes())) in known for x, y in pairs])
 
 
-def _losses(manifold: Manifold, belief: Cloud | Belief, points: Array) -> np.ndarray:
+def _votes(manifold: Manifold, belief: Cloud | Belief, points: Array) -> np.ndarray:
     """Losses of points to some particles of equal weight, shape (VOTERS, m)."""
     pick = drawn(belief.weights, VOTERS, 0.5)
     if isinstance(belief, Cloud):

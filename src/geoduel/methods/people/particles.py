@@ -209,7 +209,7 @@ def judge(belief: Belief, rng: np.random.Generator, looks: Sequence[float] = ())
 
 def weigh(belief: Belief) -> Belief:
     """Weigh the particles by the likelihood of the last answer."""
-    last = belief.answers.part(slice(-1, None))
+    last = belief.answers.part(belief.answers.last)
     offsets = belief.offsets[last.rater]
 
     def weighed(p: Population) -> Population:
@@ -259,25 +259,24 @@ def fold(belief: Belief, keep: int = KEPT_ANSWERS) -> Belief:
     By then the posterior is narrow and their log likelihood about quadratic over it. The slope is
     that at the mean; the curvature is Fisher's information there, which cannot be negative.
     """
-    old = len(belief.answers.answer) - keep
-    if old <= 0:
+    starts, sizes = belief.answers.choices()
+    many = len(belief.answers.answer) - keep
+    if many <= 0:
         return belief
+    starts, sizes = starts[starts < many], sizes[starts < many]
+    old = int(starts[-1] + sizes[-1])
 
     def folded(p: Population) -> Population:
         w = np.exp(p.logw - p.logw.max())
         mean = w @ p.particles / w.sum()
         slope, information = np.zeros(len(mean)), np.zeros((len(mean), len(mean)))
-        for k in range(old):
-            one = belief.answers.part(slice(k, k + 1))
-            for answer in (-1.0, 0.0, 1.0):
-                logp, score = p.model.log_likelihood(
-                    mean[None],
-                    one._replace(answer=np.array([answer])),
-                    belief.prior,
-                    belief.offsets[one.rater],
-                )
+        for start, size in zip(starts, sizes, strict=True):
+            outcomes, was = belief.answers.part(slice(start, start + size)).outcomes()
+            for k, one in enumerate(outcomes):
+                offsets = belief.offsets[one.rater]
+                logp, score = p.model.log_likelihood(mean[None], one, belief.prior, offsets)
                 information += math.exp(logp[0]) * np.outer(score, score)
-                if answer == one.answer[0]:
+                if k == was:
                     slope += score[0]
         b, H = p.folded
         return p._replace(folded=(b + slope + information @ mean, H + information))

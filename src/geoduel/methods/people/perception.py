@@ -43,6 +43,7 @@ __all__ = [
     "Perception",
     "Prior",
     "Traits",
+    "chosen",
     "log_prior_of_length",
     "log_probability",
     "outcomes",
@@ -95,6 +96,9 @@ class Answers(NamedTuple):
         +1 if a was shown on the left, -1 if b was, 0 if unknown.
     rater : ndarray of shape (m,)
         Index of who answered.
+    choice : ndarray of shape (m,)
+        Number of the choice that the duel is part of. Who chooses the best of k points lets it win
+        k - 1 duels, or lose them as the worst. They stand side by side and are one answer.
     logs : ndarray of shape (F, d, 2, m)
         Coefficients of log(c, a) and log(c, b) in the chart; see `Chart.pair_logs`.
     """
@@ -104,14 +108,16 @@ class Answers(NamedTuple):
     answer: np.ndarray
     left: np.ndarray
     rater: np.ndarray
+    choice: np.ndarray
     logs: np.ndarray
 
     @classmethod
     def none(cls, x0: Array) -> Answers:
         """No answers yet, and no chart."""
         points, zeros = x0[None][:0], np.zeros(0)
+        index = zeros.astype(int)
         logs = np.zeros((0, 0, 2, 0), np.float32)
-        return cls(points, points, zeros, zeros, zeros.astype(int), logs)
+        return cls(points, points, zeros, zeros, index, index, logs)
 
     @classmethod
     def one(
@@ -124,15 +130,50 @@ class Answers(NamedTuple):
         left: int,
         rater: int,
     ) -> Answers:
-        """A single answer, as seen in the chart, if there is one."""
-        a, b = a[None], b[None]
-        said = np.array([float(answer)]), np.array([float(left)]), np.array([rater])
-        none = np.zeros((0, 0, 2, 1), np.float32)
-        return cls(a, b, *said, none if chart is None else chart.pair_logs(manifold, a, b))
+        """A single answer, as seen in the chart, if there is one.
+
+        ``a`` and ``b`` are the two points, or those of all duels of a choice, with an axis more.
+        """
+        if len(a.shape) == len(manifold.point_shape):
+            a, b = a[None], b[None]
+        m = len(a)
+        said = np.full(m, float(answer)), np.full(m, float(left)), np.full(m, rater)
+        logs = np.zeros((0, 0, 2, m), np.float32)
+        if chart is not None:
+            logs = chart.pair_logs(manifold, a, b)
+        return cls(a, b, *said, np.zeros(m, int), logs)
+
+    @property
+    def last(self) -> slice:
+        """Of the duels that are the last answer."""
+        return slice(int(np.searchsorted(self.choice, self.choice[-1])), None)
+
+    def choices(self) -> tuple[np.ndarray, np.ndarray]:
+        """Where each choice begins, and how many duels it has."""
+        starts = np.flatnonzero(np.diff(self.choice, prepend=-1))
+        return starts, np.diff(starts, append=len(self.choice))
+
+    def outcomes(self) -> tuple[list[Answers], int]:
+        """What may be answered to this one question, and which of these was."""
+        if len(self.answer) == 1:
+            said = [self._replace(answer=np.array([e])) for e in (-1.0, 0.0, 1.0)]
+            return said, int(self.answer[0]) + 1
+        xp = namespace(self.a)
+        points = xp.concat([self.a[:1], self.b])
+        logs = np.concatenate([self.logs[..., 0, :1], self.logs[..., 1, :]], axis=-1)
+        said = []
+        for best in range(len(points)):
+            rest = np.delete(np.arange(len(points)), best)
+            same = np.full(len(rest), best)
+            both = np.stack([logs[..., same], logs[..., rest]], axis=-2)
+            said.append(self._replace(a=points[same], b=points[rest], logs=both))
+        return said, 0
 
     def append(self, new: Answers) -> Answers:
         """These answers and new ones."""
         xp = namespace(self.a)
+        first = self.choice[-1] + 1 if len(self.choice) else 0
+        new = new._replace(choice=new.choice - new.choice[0] + first)
         return Answers(
             xp.concat([self.a, new.a]),
             xp.concat([self.b, new.b]),
@@ -337,8 +378,8 @@ class Perception(NamedTuple):
 
         traits = Traits.of(particles[:, d : d + OTHERS], prior, offsets)
         difference, mean, jnd = traits.difference(losses)
-        p, looked, share, rise, drop = _answered(difference, traits, answers)
-        value = np.log(p).sum(axis=1, dtype=np.float64)
+        p, looked, share, rise, drop, part = _answered(difference, traits, answers)
+        value = (part * np.log(p)).sum(axis=1, dtype=np.float64)
 
         # Derivatives with the six numbers, by way of the difference and the JND of each question.
         by_looking = (1 - traits.lapse) / p
@@ -350,7 +391,7 @@ class Perception(NamedTuple):
         gradient = np.empty_like(particles)
         u = gradient[:, d : d + OTHERS]
         u[:, 0] = np.sum(push * traits.jnd * traits.jnd_slope, axis=1)
-        u[:, 1] = LAPSE_SPREAD * np.sum(lapse * (1 - lapse) * (share - looked) / p, axis=1)
+        u[:, 1] = LAPSE_SPREAD * np.sum(part * lapse * (1 - lapse) * (share - looked) / p, axis=1)
         u[:, 2] = -LEFT_SPREAD * np.sum(lapse * left * (1 - left) * turned / p, axis=1)
         u[:, 3] = BIAS_SPREAD * np.sum(pull * side, axis=1)
         u[:, 4] = TIE_SPREAD * np.sum(by_looking * drop * traits.tie, axis=1)
@@ -387,13 +428,27 @@ def outcomes(losses: np.ndarray, others: np.ndarray, prior: Prior) -> np.ndarray
     return np.stack([first, second, np.maximum(1 - first - second, 1e-9)]).astype(np.float64)
 
 
+def chosen(losses: np.ndarray, others: np.ndarray, prior: Prior, worst: bool = False) -> np.ndarray:
+    """Probability that each of k points is chosen as the best, shape (k, n), from losses (n, k).
+
+    The losses are seen with Gumbel noise, so that two of the points are told apart as in a duel.
+    ``worst``: as the worst, by the same law for losses of the other sign.
+    """
+    traits = Traits.of(others, prior)
+    jnd = traits.jnd + traits.weber * losses.mean(axis=1, keepdims=True)
+    x = (SLOPE if worst else -SLOPE) * losses / jnd
+    looked = np.exp(x - x.max(axis=1, keepdims=True))
+    looked /= looked.sum(axis=1, keepdims=True)
+    return chance(looked, traits.lapse, 1 / losses.shape[1]).T.astype(np.float64)
+
+
 def log_probability(
     losses: np.ndarray, others: np.ndarray, answers: Answers, prior: Prior
 ) -> np.ndarray:
     """Log likelihood of the answers, shape (n,), from the losses (n, 2m) of their points."""
     traits = Traits.of(others, prior)
-    p = _answered(traits.difference(losses)[0], traits, answers)[0]
-    return np.log(p).sum(axis=1, dtype=np.float64)
+    p, *_, part = _answered(traits.difference(losses)[0], traits, answers)
+    return (part * np.log(p)).sum(axis=1, dtype=np.float64)
 
 
 def rater_offset(people: People, answers: Answers, prior: Prior) -> np.ndarray:
@@ -406,8 +461,8 @@ def rater_offset(people: People, answers: Answers, prior: Prior) -> np.ndarray:
     grid = np.column_stack([steps * STEP_SIZES, steps[:, 0]])
     traits = Traits.of((grid[:, None] + people.others).reshape(-1, OTHERS), prior)
     losses = np.tile(people.losses(answers.logs), (len(grid), 1))
-    p = _answered(traits.difference(losses)[0], traits, answers)[0]
-    score = np.log(p).sum(axis=1).reshape(len(grid), -1).mean(axis=1)
+    p, *_, part = _answered(traits.difference(losses)[0], traits, answers)
+    score = (part * np.log(p)).sum(axis=1).reshape(len(grid), -1).mean(axis=1)
     count = np.sum(abs(steps), axis=1)
     differs = np.where(count > 0, np.exp(-count), 0.0)
     prior_weight = np.where(count > 0, RATER_DIFFERS * differs / differs.sum(), 1 - RATER_DIFFERS)
@@ -420,7 +475,8 @@ def _answered(difference: np.ndarray, traits: Traits, answers: Answers) -> tuple
     """Probability p = λ·share + (1 - λ)·looked of each answer, shape (n, m).
 
     Returns p, looked, share, and the derivatives of ``looked`` with the difference of the losses,
-    in units of the logistic's argument, and with the tie width.
+    in units of the logistic's argument, and with the tie width. Duels of one choice all have its p,
+    and the last array says which part of its logarithm each stands for.
     """
     e, side = answers.answer.astype(np.float32), answers.left.astype(np.float32)
     x = difference + side * traits.bias
@@ -437,8 +493,19 @@ def _answered(difference: np.ndarray, traits: Traits, answers: Answers) -> tuple
         right, wrong = right * (1 - right), wrong * (1 - wrong)
         rise[:, tied], drop[:, tied] = wrong - right, wrong + right
         share = np.where(tied, np.float32(LAPSED_TIES), share)
+    starts, sizes = answers.choices()
+    size = np.repeat(sizes, sizes).astype(np.float32)
+    if len(starts) < len(e):
+        # The best of several, whose losses are seen with Gumbel noise: 1/(1 + Σ exp(-x)).
+        odds = np.exp(np.clip(e * x + traits.tie, -40, 40))
+        looked_all = np.repeat(1 / (1 + np.add.reduceat(odds, starts, axis=1)), sizes, axis=1)
+        several = size > 1
+        looked = np.where(several, looked_all, looked)
+        rise = np.where(several, -e * looked_all**2 * odds, rise)
+        drop = np.where(several, -(looked_all**2) * odds, drop)
+        share = np.where(several, 1 / (1 + size), share)
     p = chance(looked, traits.lapse, share) + np.float32(1e-9)
-    return p, looked, share, rise, drop
+    return p, looked, share, rise, drop, 1 / size
 
 
 def log_prior_of_length(square: np.ndarray, prior: Prior, d: int) -> tuple[np.ndarray, np.ndarray]:

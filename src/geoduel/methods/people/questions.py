@@ -96,6 +96,47 @@ class QuestionMethod(DuelMethod):
         the left (or first), -1 if b was, 0 if unknown. ``rater``: who answered.
         """
 
+    def propose_several(
+        self,
+        manifold: Manifold,
+        state: Any,
+        rng: np.random.Generator,
+        k: int = 2,
+        pending: Sequence[tuple[Array, Array]] = (),
+    ) -> Array:
+        """Return k points to ask for the best of, shape (k, *point_shape).
+
+        By default pairs, each useful beside those before it: two of them cross.
+        """
+        pairs: list[tuple[Array, Array]] = []
+        while 2 * len(pairs) < k:
+            pairs.append(self.propose(manifold, state, rng, [*pending, *pairs]))
+        points = [point for pair in pairs for point in pair]
+        return namespace(*points).stack(points[:k])
+
+    def choose(
+        self,
+        manifold: Manifold,
+        state: Any,
+        points: Array,
+        best: int,
+        rng: np.random.Generator,
+        *,
+        worst: bool = False,
+        rater: str | None = None,
+    ) -> Any:
+        """Return the state that knows which of several points is the best, or the worst.
+
+        ``points`` have shape (k, *point_shape), and ``best`` is an index. By default the best one
+        wins a duel against each other one, as if these were k - 1 answers; the worst one loses it.
+        """
+        answer = 1 if worst else -1
+        for j in range(len(points)):
+            if j != best:
+                pair = points[best], points[j]
+                state = self.update(manifold, state, *pair, answer, rng, rater=rater)
+        return state
+
     def step(
         self, manifold: Manifold, state: Any, rng: np.random.Generator
     ) -> Generator[tuple[Array, Array], Any, Any]:

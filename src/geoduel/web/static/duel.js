@@ -11,8 +11,14 @@ const PAUSE = 200; // ms in which a question takes no answer: nobody can have lo
 
 const HEARD = 2; // seconds of each sound or film before it may be judged, or all of a shorter one
 const LETTER = { left: "A", right: "B" };
+const NTH = ["First", "Second", "Third", "Fourth", "Fifth", "Sixth"];
 const touch = matchMedia("(hover: none)").matches;
 const HINT = touch ? "Tap the one you prefer." : "Click the one you prefer, or press ← or →.";
+const hint = (count, ranking) => {
+  if (count === 2) return HINT;
+  const which = ranking ? "the best one, then the next best" : "the best one";
+  return touch ? `Tap ${which}.` : `Click ${which}, or press 1 to ${count}.`;
+};
 const FILES = { image: "Picture", turned: "Picture", audio: "Sound", video: "Film", html: "Page" };
 
 const MARKUP = `
@@ -22,20 +28,15 @@ const MARKUP = `
   <div class="notice" role="alert" data-part="notice" hidden></div>
   <section class="ask" data-part="ask">
     <h1 data-part="question"></h1>
-    <div class="panes">
-      ${SIDES.map((side, i) => `
-      <section class="pane" data-side="${side}" aria-label="${i ? "Second" : "First"} choice">
-        <div class="media"></div>
-        <button type="button" class="choose" data-answer="${side}"><kbd>${i ? "→" : "←"}</kbd>
-          This one<span class="hidden"> (the ${i ? "second" : "first"})</span></button>
-      </section>`).join("")}
-    </div>
+    <div class="panes" data-part="panes"></div>
     <div class="player" data-part="player" role="group" aria-label="Player" hidden>
       <button type="button" data-do="toggle"><kbd>X</kbd> <span data-part="toggle"></span></button>
       <input type="range" min="0" max="1000" value="0" data-part="seek" aria-label="Position">
     </div>
     <div class="tools" role="group" aria-label="Other answers and tools">
       <button type="button" data-do="undo"><kbd>Z</kbd> Undo</button>
+      <button type="button" data-do="ranked" data-part="ranked" hidden><kbd>Enter</kbd> <span>Done
+        <small>the others are worse</small></span></button>
       <button type="button" data-answer="tie"><kbd>↑</kbd> <span>Can’t tell
         <small>counts as equal</small></span></button>
       <button type="button" data-answer="skip"><kbd>↓</kbd> <span>Skip
@@ -89,6 +90,15 @@ const MARKUP = `
       <span data-part="range"></span><button type="button" data-do="older">Older</button></div>
   </dialog>`;
 
+// The panes of a question: two sides, or places 1, 2, ...
+const PANES = (sides) => sides.map((side, i) => `
+  <section class="pane" data-side="${side}" aria-label="${NTH[i]} choice">
+    <div class="media"></div>
+    <button type="button" class="choose" data-answer="${side}"><kbd>${
+      { left: "←", right: "→" }[side] ?? side}</kbd> <span data-rank>This one</span><span
+      class="hidden"> (the ${NTH[i].toLowerCase()})</span></button>
+  </section>`).join("");
+
 export function mount(root, server, options = {}) {
   const rater = options.rater ?? "";
   const keys = options.keys ?? document; // where keys are listened for
@@ -96,8 +106,9 @@ export function mount(root, server, options = {}) {
   root.classList.add("duel");
   const part = Object.fromEntries(
     [...root.querySelectorAll("[data-part]")].map((e) => [e.dataset.part, e]));
-  const media = Object.fromEntries(
-    SIDES.map((s) => [s, root.querySelector(`[data-side=${s}] .media`)]));
+  let sides = [], media = {}; // the places of the panes, and what they show
+  let ranks = []; // places, the best first, where a ranking is asked for
+  lay(SIDES);
   const bestMedia = part.best.firstElementChild;
   const button = (name) => root.querySelectorAll(`[data-do=${name}]`);
   const zoom = { scale: 1, x: 0, y: 0 };
@@ -148,8 +159,38 @@ export function mount(root, server, options = {}) {
 
   const next = () => alone(async () => show(await call("ask")));
 
+  function lay(names) {
+    if (sides.join() === names.join()) return;
+    sides = names;
+    part.panes.innerHTML = PANES(sides);
+    part.panes.dataset.count = sides.length;
+    media = Object.fromEntries(
+      sides.map((s) => [s, root.querySelector(`[data-side="${s}"] .media`)]));
+  }
+
+  // Marks a place as the next best, or takes the mark away; all but one marked, it is an answer.
+  function rank(place) {
+    ranks = ranks.includes(place) ? ranks.filter((p) => p !== place) : [...ranks, place];
+    if (ranks.length === sides.length - 1) tell(ranks.join(">"));
+    ranked();
+  }
+
+  function ranked() {
+    sides.forEach((side) => {
+      const at = ranks.indexOf(side);
+      const place = root.querySelector(`[data-side="${side}"]`);
+      place.classList.toggle("chosen", at >= 0);
+      place.querySelector("[data-rank]").textContent = at >= 0 ? best(at)
+        : question?.ranking ? "Next best" : "This one";
+    });
+    part.ranked.hidden = !question?.ranking;
+    part.ranked.disabled = !ranks.length;
+    if (ranks.length) say(ranks.map((place, i) => `${best(i)}: choice ${place}`).join(", "));
+  }
+
   function answer(what) {
     if (["fresh", "sent"].includes(root.dataset.state)) quick();
+    else if (question?.ranking && sides.includes(what)) rank(what);
     else if (players && what !== "skip" && !SIDES.every((side) => players[side].heard))
       notice(`${players.sound ? "Listen to" : "Watch"} both first.`, 3000);
     else tell(what);
@@ -161,14 +202,15 @@ export function mount(root, server, options = {}) {
   const tell = (what) => alone(async () => {
     if (root.dataset.state !== "question" || (unseen(question) && what !== "skip")) return;
     players?.pause();
-    root.querySelector(`[data-side=${what}]`)?.classList.add("chosen");
+    root.querySelector(`[data-side="${what}"]`)?.classList.add("chosen");
     root.dataset.state = "sent";
     const reply = await call("tell", { id: question.id, run: question.run, answer: what });
     if (reply.counted === false) notice("That question had been answered already. Here is another.");
     await show(reply);
   });
 
-  const undo = () => alone(async () => {
+  const undo = () => ranks.length && root.dataset.state === "question" ? rank(ranks.at(-1))
+    : alone(async () => {
     try {
       await show(await call("undo"));
       say("Taken back. The question is asked again.");
@@ -198,13 +240,20 @@ export function mount(root, server, options = {}) {
       await done(await call("finish"), reply.reason);
     } else {
       question = reply;
-      await Promise.all(SIDES.map((side) => fill(media[side], reply[side], nth(side), server.url)));
-      players = together(reply);
+      ranks = [];
+      const panes = panesOf(reply);
+      lay(reply.panes ? panes.map((_, i) => String(i + 1)) : SIDES);
+      await Promise.all(sides.map((side, i) => fill(media[side], panes[i], nth(i), server.url)));
+      players = reply.panes ? null : together(reply);
+      root.classList.toggle("several", !!reply.panes);
+      if (reply.panes) part.player.hidden = true;
       root.querySelectorAll(".chosen").forEach((e) => e.classList.remove("chosen"));
-      fit(reply.left, reply.right);
+      ranked();
+      facts(reply.progress); // the hint is for so many panes
+      fit(panes);
       look();
-      part.view.hidden = !["turned", "image"].includes(reply.left.kind);
-      button("grid")[0].hidden = reply.left.kind !== "turned";
+      part.view.hidden = !["turned", "image"].includes(panes[0].kind);
+      button("grid")[0].hidden = panes[0].kind !== "turned";
       const failed = unseen(reply);
       root.querySelectorAll("[data-answer]").forEach((b) => {
         b.disabled = failed && b.dataset.answer !== "skip";
@@ -285,17 +334,16 @@ export function mount(root, server, options = {}) {
     turn(bestMedia, on ? 0 : pane.angle, on ? 1 : enlarge(pane, pane.angle));
   }
 
-  // Both are shown whole and at one scale; what upright corners would leave of either is bright.
+  // All are shown whole and at one scale; what upright corners would leave of any is bright.
   // So nothing but the angle tells them apart.
-  function fit(left, right) {
-    const pair = { left, right };
-    const sides = SIDES.filter((side) => pair[side].kind === "turned");
-    const scale = Math.min(...sides.map((side) => 1 / enlarge(pair[side], pair[side].angle)));
-    const kept = sides.map((side) => rectangle(pair[side], pair[side].angle));
+  function fit(panes) {
+    const turned = panes.map((pane, i) => [pane, media[sides[i]]]).filter(([p]) => p.kind === "turned");
+    const scale = Math.min(...turned.map(([pane]) => 1 / enlarge(pane, pane.angle)));
+    const kept = turned.map(([pane]) => rectangle(pane, pane.angle));
     const [width, height] = [0, 1].map((i) => scale * Math.min(...kept.map((both) => both[i])));
-    for (const side of sides) {
-      turn(media[side], pair[side].angle, scale);
-      cut(media[side], width / pair[side].width, height / pair[side].height);
+    for (const [pane, place] of turned) {
+      turn(place, pane.angle, scale);
+      cut(place, width / pane.width, height / pane.height);
     }
   }
 
@@ -309,7 +357,7 @@ export function mount(root, server, options = {}) {
 
   function facts(progress) {
     const fresh = progress.own === 0;
-    part.facts.textContent = fresh ? [HINT, toGo(progress)].filter(Boolean).join(" · ") : words(progress);
+    part.facts.textContent = fresh ? [hint(sides.length, question?.ranking), toGo(progress)].filter(Boolean).join(" · ") : words(progress);
     part.finish.disabled = progress.own === 0 && !ending; // which starts from nothing, too
     part.facts.dataset.answered = progress.answered;
     const bar = root.querySelector(".bar");
@@ -462,14 +510,15 @@ export function mount(root, server, options = {}) {
     start = page.start;
     const items = await Promise.all(page.duels.map(async (duel) => {
       const item = element("li");
-      const chosen = { left: "the left one", right: "the right one", tie: "can’t tell" };
-      item.append(element("p", `${duel.id + 1}: ${chosen[duel.answer] ?? "skipped"}`));
-      const pair = element("div", "", "pair");
-      for (const side of SIDES) {
-        const place = element("div", "", duel.answer === side ? "media chosen" : "media");
-        await fill(place, duel[side], `${nth(side)}${duel.answer === side ? ", chosen" : ""}`, server.url);
-        if (duel[side].kind === "turned")
-          turn(place, duel[side].angle, Math.max(...SIDES.map((s) => enlarge(duel[s], duel[s].angle))));
+      const chosen = { left: "the left one", right: "the right one", tie: "can’t tell", skip: "skipped" };
+      item.append(element("p", `${duel.id + 1}: ${chosen[duel.answer] ?? duel.answer}`));
+      const pair = element("div", "", "pair"), panes = panesOf(duel);
+      for (const [i, pane] of panes.entries()) {
+        const best = duel.answer.split(">")[0] === (duel.panes ? String(i + 1) : SIDES[i]);
+        const place = element("div", "", best ? "media chosen" : "media");
+        await fill(place, pane, `${nth(i)}${best ? ", chosen" : ""}`, server.url);
+        if (pane.kind === "turned")
+          turn(place, pane.angle, Math.max(...panes.map((p) => enlarge(p, p.angle))));
         pair.append(place);
       }
       item.append(pair);
@@ -503,6 +552,7 @@ export function mount(root, server, options = {}) {
     newer: () => alone(() => history(Math.max(0, start - 12))),
     older: () => alone(() => history(start + 12)),
     close: () => part.history.close(),
+    ranked: () => ranks.length && tell(ranks.join(">")),
     toggle: () => players?.toggle(),
     listen: (target) => players?.listen(target.closest("[data-side]").dataset.side),
     copy: (target) => copy(target, outcome.numbers),
@@ -537,8 +587,11 @@ export function mount(root, server, options = {}) {
     const key = event.key.length === 1 ? event.key.toLowerCase() : event.key;
     const free = !event.target.closest?.("button, a, summary"); // which Space presses
     const action = { z: "undo", g: "grid", h: "history", "+": "in", "=": "in", "-": "out",
+      ...(question?.ranking && ranks.length && free && { Enter: "ranked" }),
       ...(players && { x: "toggle", ...(free && { " ": "toggle" }) }) }[key];
-    const said = root.dataset.state === "done" ? undefined : KEYS[key];
+    const digit = sides.length > 2 && sides.includes(key) ? key : undefined;
+    const arrow = sides.length > 2 && SIDES.includes(KEYS[key]) ? undefined : KEYS[key];
+    const said = root.dataset.state === "done" ? undefined : digit ?? arrow;
     if (!action && !said) return;
     event.preventDefault();
     if (event.repeat && action !== "in" && action !== "out") return;
@@ -637,7 +690,7 @@ export async function fill(place, pane, label, address) {
     player.preload = "auto";
     player.playsInline = true;
     player.setAttribute("aria-label", pane.alt || label);
-    const side = place.closest("[data-side]")?.dataset.side;
+    const [side] = SIDES.filter((name) => name === place.closest("[data-side]")?.dataset.side);
     player.controls = !side;
     if (!side) place.replaceChildren(player);
     else if (pane.kind === "video") {
@@ -696,8 +749,10 @@ async function copy(target, { rows }) {
   setTimeout(() => (target.textContent = "Copy"), 2000);
 }
 
-const unseen = (question) => SIDES.some((side) => question[side].kind === "failed");
-const nth = (side) => (side === "left" ? "First choice" : "Second choice");
+const panesOf = (question) => question.panes ?? SIDES.map((side) => question[side]);
+const unseen = (question) => panesOf(question).some((pane) => pane.kind === "failed");
+const nth = (i) => `${NTH[i]} choice`;
+const best = (i) => (i ? `${NTH[i]} best` : "Best");
 
 // How much a turned picture must be enlarged to leave no corner of its frame empty; that is also
 // by how much it exceeds the frame.
