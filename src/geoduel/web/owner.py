@@ -143,8 +143,8 @@ def answer_map(board: Board) -> dict[str, Any]:
         each rater liked best.
     """
     study, m = board.study, board.study.manifold
-    pairs = [duel for duel in study.duels if duel.answer in ("a", "b", "tie") and not duel.more]
-    duels = pairs[-_MOST_MAPPED:]
+    of_two = [duel for duel in study.duels if duel.answer in ("a", "b", "tie") and not duel.more]
+    duels = of_two[-_MOST_MAPPED:]
     pairs = [d.points[::-1] if d.answer == "b" else d.points for d in duels]
     best, known = m.pack(study.recommend()), study.uncertainty()
     raters = list(study.progress().raters)[:_MOST_RATERS]
