@@ -71,7 +71,7 @@ def test_of_ten_thousand_items_the_best_is_found_in_forty_duels():
 def test_ties_all_along_end_with_an_item():
     items = items_of(5)
     result = gd.minimize(lambda x, y: 0, SPHERE, among=items, rng=0)
-    assert 0 <= result.index < 5
+    assert result.index in range(5)
     assert result.stop_reason == "items"
 
 

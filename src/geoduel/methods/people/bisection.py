@@ -518,7 +518,7 @@ class Bisection(PersonMethod):
         answer: float,
     ) -> np.ndarray:
         """Probability that the first point is the best (-1) or the worst (1) one, if they look."""
-        odds = np.float32(0)
+        odds = np.zeros((), np.float32)
         for ta, tb in zip(a, b, strict=True):
             x = self._argument(manifold, state.space, ta, tb, state.grid)
             odds = odds + np.exp(np.clip(np.float32(answer) * x, -40, 40))

@@ -155,13 +155,13 @@ class Answers(NamedTuple):
 
     def outcomes(self) -> tuple[list[Answers], int]:
         """What may be answered to this one question, and which of these was."""
+        said: list[Answers] = []
         if len(self.answer) == 1:
-            said = [self._replace(answer=np.array([e])) for e in (-1.0, 0.0, 1.0)]
+            said += [self._replace(answer=np.array([e])) for e in (-1.0, 0.0, 1.0)]
             return said, int(self.answer[0]) + 1
         xp = namespace(self.a)
         points = xp.concat([self.a[:1], self.b])
         logs = np.concatenate([self.logs[..., 0, :1], self.logs[..., 1, :]], axis=-1)
-        said = []
         for best in range(len(points)):
             rest = np.delete(np.arange(len(points)), best)
             same = np.full(len(rest), best)
