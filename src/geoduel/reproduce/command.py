@@ -215,6 +215,8 @@ def _settings(outcomes: Sequence[Outcome]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for o in outcomes:
         settings = {k: v for k, v in o.task.settings.items() if k != "seed"}
+        if "data" in settings:  # a folder of this machine
+            settings["data"] = Path(settings["data"]).name
         found.setdefault(o.task.label, settings)
     return found
 
