@@ -661,6 +661,21 @@ def test_a_study_of_items_is_replayed_with_and_without_them(tmp_path):
         gd.create_study(SPHERE, among=ITEMS[::-1], **more)
 
 
+def test_a_pair_of_ones_own_is_of_items_where_only_these_are_shown():
+    study = gd.create_study(SPHERE, among=ITEMS, rng=0)
+    study.enqueue(ITEMS[3], ITEMS[8])
+    assert study.ask().items == (3, 8)
+    with pytest.raises(errors.ArgumentError, match="b is no item"):
+        study.enqueue(ITEMS[3], GOAL)
+
+
+def test_questions_about_items_show_two():
+    with pytest.raises(errors.ArgumentError, match="items of a catalogue show two"):
+        gd.create_study(SPHERE, among=ITEMS, rng=0, choices=3)
+    with pytest.raises(errors.ArgumentError, match="items of a catalogue show two"):
+        gd.create_study(SPHERE, among=ITEMS, rng=0).ask(choices=3)
+
+
 def test_what_is_in_stock_may_change_from_question_to_question():
     """A question that is open and shows what is gone stays open, and another one is asked."""
     study = gd.create_study(SPHERE, rng=0)

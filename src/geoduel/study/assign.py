@@ -87,11 +87,12 @@ class Assigner:
         who = {"rater": rater} if rater else {"holder": me}
         return held, [event | who for event in events]
 
-    def enqueued(self, a: Any, b: Any) -> Event:
+    def enqueued(self, a: Any, b: Any, items: Catalogue | None = None) -> Event:
         """The event of a pair that the method did not propose, held by nobody yet."""
         by_event = self.settings["format"] < 2
         number = self.book.number + 1 if by_event else len(self.book.entries)
-        return _question(len(self.book.entries), a, b, "enqueued", self._side(number))
+        more = _indices(items, a, b)
+        return _question(len(self.book.entries), a, b, "enqueued", self._side(number), **more)
 
     def finished(self) -> str | None:
         """Why the study asks no more; None if it does."""

@@ -529,10 +529,13 @@ class Study:
         for name, point in zip("ab", points, strict=True):
             if self.domain is not None and not self.domain.contains(point):
                 raise ArgumentError(f"{name} is not in the domain {self.domain!r:.80}")
+            if self.catalogue is not None and point not in self.catalogue:
+                raise ArgumentError(f"{name} is no item of the study's catalogue")
         who = {"rater": rater} if _rater(rater) else {}
         pair = [np.asarray(point, self._player.dtype).tolist() for point in points]
         with self._lock:
-            (event,) = self._journal.write(lambda: [self._assigner.enqueued(*pair) | who])
+            items = self.catalogue
+            (event,) = self._journal.write(lambda: [self._assigner.enqueued(*pair, items) | who])
             return self._duel(self._book.entries[event["duel"]])
 
     def _pair(self, **given: Any) -> list[Array]:
