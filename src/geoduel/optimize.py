@@ -219,9 +219,9 @@ def minimize(
         oracle = from_objective(cost)
     refuse_foreign(manifold)
     check_oracle(oracle)
-    manifold, feasible = as_place(
-        manifold, getattr(method, "domain", None) if domain is None else domain, x0
-    )
+    own = getattr(method, "domain", None)  # of an instance, which need not be told it again
+    manifold, feasible = as_place(manifold, own if domain is None else domain, x0)
+    feasible = None if feasible is own else feasible
     oracle = handed(oracle, manifold.unpack if manifold.names else None)
     if among is None:
         chosen = named(method, feasible, dict(options))

@@ -287,9 +287,10 @@ def test_curvature_is_that_of_commutators():
     for n in SIZES[1:]:
         m = Rotations(n)
         u, v = m.unit_tangent(rng, np.eye(n), (2, 300))
-        v = v - m.inner(None, u, v)[:, None, None] * u
-        v = v / m.norm(None, v)[:, None, None]
-        k = m.norm(None, u @ v - v @ u) ** 2 / 4
+        x = np.eye(n)
+        v = v - m.inner(x, u, v)[:, None, None] * u
+        v = v / m.norm(x, v)[:, None, None]
+        k = m.norm(x, u @ v - v @ u) ** 2 / 4
         low, high = k.min(), k.max()
         assert m.curvature[0] - 1e-12 <= low <= high <= m.curvature[1] + 1e-12
         if n == 3:

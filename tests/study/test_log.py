@@ -83,7 +83,7 @@ def test_counts_follow_answers_and_undos():
     words = ("a", "b", "tie", "skip")
     events = [e for i, w in enumerate(words) for e in (question(i), answer(i, w, rater="ann"))]
     book = kept(*events)
-    assert (book.answered, book.answers) == (3, dict.fromkeys(words, 1))
+    assert (book.answered, book.answers) == (3, dict.fromkeys(words, 1) | {"ranked": 0})
     assert (book.raters["ann"].answers, book.raters["ann"].skips) == (3, 1)
     assert not book.open
     book = kept(*events, {"kind": "undo", "number": 4, "time": 3.0})

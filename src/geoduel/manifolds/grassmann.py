@@ -203,7 +203,8 @@ def squared_angles(k: Array, off: Array) -> Array:
     far = sin2[..., -1] > 0.9
     if not holds(~far, False):
         large = far[..., None] & (sin2 > 0.5)
-        theta = xp.acos(xp.where(large, xp.linalg.svdvals(k), 0.5))
+        sure = xp.where(far[..., None, None], k, xp.zeros_like(k))  # LAPACK raises where NaN is
+        theta = xp.acos(xp.where(large, xp.linalg.svdvals(sure), 0.5))
         theta2 = xp.where(large, theta * theta, theta2)
     return xp.where(sound, xp.sum(theta2, axis=-1), math.nan)
 

@@ -167,9 +167,9 @@ def create_study(
     True
     """
     refuse_foreign(manifold)
-    manifold, domain = as_place(
-        manifold, getattr(method, "domain", None) if domain is None else domain, x0
-    )
+    own = getattr(method, "domain", None)  # of an instance, which need not be told it again
+    manifold, domain = as_place(manifold, own if domain is None else domain, x0)
+    domain = None if domain is own else domain
     for name, limit in {"budget": budget, "iterations": iterations}.items():
         if limit is not None:
             positive_int(limit, name)

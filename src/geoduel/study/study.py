@@ -436,6 +436,12 @@ class Study:
                     f"duel {number} is not of study {self.name!r}, which has {len(entries)}"
                 )
             entry = entries[number]
+            infeasible = None
+            if entry.more:
+                said = canonical(answer, len(entry.points))
+            else:
+                one_of(answer, "answer", (*WORDS, *INFEASIBLE))
+                said, infeasible = INFEASIBLE.get(answer, (answer, None))
             if not entry.is_open:
                 if skip_if_finished:
                     return []
@@ -443,12 +449,6 @@ class Study:
                 raise AlreadyAnsweredError(
                     f"duel {number} {what}; skip_if_finished=True ignores a second answer"
                 )
-            infeasible = None
-            if entry.more:
-                said = canonical(answer, len(entry.points))
-            else:
-                one_of(answer, "answer", (*WORDS, *INFEASIBLE))
-                said, infeasible = INFEASIBLE.get(answer, (answer, None))
             event: Event = {"kind": "answer", "duel": number, "answer": said}
             event |= {"infeasible": infeasible} if infeasible else {}
             who = rater if rater is not None else entry.rater

@@ -440,7 +440,8 @@ class Board:
     def shown(self, duel: Duel, side: str) -> Content | Turned | None:
         """Draw one side of a question, or take it from the cache; None if it cannot be shown."""
         point = self.point_on(duel, side)
-        return self._drawn((duel.id, point), duel.points["abcdef".index(point)])
+        drawn = self.study.manifold.unpack(duel.points["abcdef".index(point)])
+        return self._drawn((duel.id, point), drawn)
 
     def is_drawn(self, duel_id: int, side: str) -> bool:
         """Whether a side of an open question is in the cache: showing it takes no time."""

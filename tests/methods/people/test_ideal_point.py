@@ -528,9 +528,10 @@ def test_several_points_a_question_need_fewer_answers(form, answers):
         state = method.start(sphere, np.eye(3)[0], rng)
         for _ in range(answers):
             points = method.propose_several(sphere, state, rng, 4)
-            assert len(np.unique(points, axis=0)) == 4
+            assert len(np.unique(points, axis=0)) == len(points)
+            assert len(points) in (2, 4)  # two if it is an easy question
             ranking = person.rank(points)
-            for i in range(3 if form == "ranking" else 1):
+            for i in range(len(points) - 1 if form == "ranking" else 1):
                 state = method.choose(sphere, state, points[ranking[i:]], 0, rng)
         found.append(person.regret(state.best))
     assert np.median(found) < 1.5
