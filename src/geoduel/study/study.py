@@ -535,7 +535,9 @@ class Study:
         pair = [np.asarray(point, self._player.dtype).tolist() for point in points]
         with self._lock:
             items = self.catalogue
-            (event,) = self._journal.write(lambda: [self._assigner.enqueued(*pair, items) | who])
+            (event,) = self._journal.write(
+                lambda: [self._assigner.enqueued(pair[0], pair[1], items) | who]
+            )
             return self._duel(self._book.entries[event["duel"]])
 
     def _pair(self, **given: Any) -> list[Array]:
