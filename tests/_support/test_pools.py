@@ -49,7 +49,7 @@ def of_loky(stack):
 def of_dask(stack):
     distributed = pytest.importorskip("distributed")
     cluster = distributed.LocalCluster(
-        n_workers=2, threads_per_worker=1, dashboard_address=None, silence_logs=50
+        n_workers=2, threads_per_worker=1, dashboard_address=":0", silence_logs=50
     )
     return stack.enter_context(distributed.Client(stack.enter_context(cluster)))
 

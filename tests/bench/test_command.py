@@ -58,7 +58,7 @@ def test_processes_find_the_same(tmp_path):
 def test_a_dask_cluster_finds_the_same(tmp_path):
     distributed = pytest.importorskip("distributed")
     found = []
-    with distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as c:
+    with distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0") as c:
         for where in ([], ["--dask", c.scheduler_address]):
             out = tmp_path / str(len(where))
             assert main([*SMALL, "--methods", "auto", *where, "--out", str(out)]) == 0

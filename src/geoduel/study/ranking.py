@@ -81,9 +81,9 @@ def choices_in(answer: str, k: int) -> list[Choice]:
     Examples
     --------
     >>> choices_in("c>abd", 4)
-    [Choice(best=2, others=(0, 1, 3))]
+    [Choice(best=2, others=(0, 1, 3), worst=False)]
     >>> choices_in("b>a=c", 3)
-    [Choice(best=1, others=(0, 2)), Choice(best=None, others=(0, 2))]
+    [Choice(best=1, others=(0, 2), worst=False), Choice(best=None, others=(0, 2), worst=False)]
     """
     if answer == "skip":
         return []
