@@ -437,6 +437,8 @@ def test_jax_transforms_what_the_docs_promise(m, jax):
 @EVERY
 def test_jax_says_what_it_cannot_transform(m, jax):
     """An error of JAX's, and never a wrong number."""
+    if m.dim == 1:
+        pytest.skip("in one dimension some of them have formulas, which JAX transforms")
     arrays = [jax.numpy.asarray(a) for a in some_arguments(m)]
     for name in beyond_vmap(m) - {"unit_tangent", "random_geodesic"}:
         with pytest.raises((TypeError, AttributeError)):
