@@ -278,13 +278,10 @@ class Person:
         ``form`` says.
         """
         if not getattr(duel, "more", ()):
-            return {-1: "a", 1: "b", 0: "tie"}[
-                self.answer(duel.a, duel.b, 1 if duel.left == "a" else -1)
-            ]
+            said = self.answer(duel.a, duel.b, 1 if duel.left == "a" else -1)
+            return {-1: "a", 1: "b", 0: "tie"}[said]
         one_of(form, "form", ("best", "both", "ranking"))
-        letters = duel.shown
-        places = ["abcdef".index(letter) for letter in letters]
-        found = [letters[i] for i in self.rank([duel.points[j] for j in places])]
+        found = [duel.shown[i] for i in self.rank(duel.in_order)]
         if form == "best":
             return found[0]
         return ">".join(found if form == "ranking" else [found[0], "".join(found[1:-1]), found[-1]])

@@ -9,11 +9,13 @@ import numpy as np
 
 from .._numerics.arrays import host
 from .._support.check import positive_int
+from ..domains.base import Domain
 from ..errors import ArgumentError
 from ..manifolds import Manifold, Sphere
 from ..methods.people.questions import PersonMethod
 from ..oracles.wrappers import Record, Recorded
 from ..result import History, Result
+from ..study.ranking import decided
 from ..study.study import Study
 from .runs import Run, course_of, length, unit_of
 from .style import COLOURS, FAINT, drawn_on
@@ -26,7 +28,6 @@ __all__ = ["duels", "path", "region"]
 
 GOAL = COLOURS[4]
 CLOSE = 0.1  # a stated radius, in typical distances, below which a region is seen from close by
-WORDS = {"a": -1, "b": 1, "tie": 0}
 
 
 def path(
@@ -105,6 +106,8 @@ def duels(
 ) -> Axes:
     """Draw who beat whom: each duel as a line, with a dot at the preferred end.
 
+    Of more than two points the duels are those that the answer decides.
+
     Parameters
     ----------
     run : Study, Recorded or list of Record
@@ -140,7 +143,11 @@ def duels(
         )
     manifold = _manifold(run, manifold)
     if isinstance(run, Study):
-        told = [(d.a, d.b, WORDS[d.answer]) for d in run.duels if d.answer in WORDS]
+        told = [
+            (d.points[i], d.points[j], sign)
+            for d in run.duels
+            for i, j, sign in decided(d.answer or "skip", len(d.points))
+        ]
     else:
         told = [tuple(record) for record in (run.records if isinstance(run, Recorded) else run)]
     if not told:
@@ -214,7 +221,7 @@ def region(
     positive_int(n, "n")
     manifold = study.manifold
     goal = None if goal is None else _point(goal, manifold, "goal")
-    best, radius = study.recommend(rater), study.uncertainty(rater)
+    best, radius = manifold.pack(study.recommend(rater)), study.uncertainty(rater)
     asked = isinstance(study.method, PersonMethod)
     believed = study.ideals(n, rater) if asked else best[None]
     with drawn_on(ax, *_size(manifold)) as ax:
@@ -404,6 +411,8 @@ def _legend(ax: Axes, view: View) -> None:
 def _manifold(run: Any, manifold: Manifold | None) -> Manifold:
     if manifold is None and isinstance(run, Study):
         return run.manifold
+    if isinstance(manifold, Domain):  # which stands for its manifold, as in `minimize`
+        return manifold.manifold
     if not isinstance(manifold, Manifold):
         raise ArgumentError(f"manifold must be the Manifold of the run, got {manifold!r:.80}")
     return manifold
@@ -426,7 +435,7 @@ def _points(points: np.ndarray, manifold: Manifold) -> np.ndarray:
 
 
 def _point(x: Any, manifold: Manifold, name: str) -> np.ndarray:
-    point = np.asarray(host(x) if hasattr(x, "detach") else x, float)
+    point = np.asarray(host(x) if hasattr(x, "detach") else manifold.pack(x, name), float)
     manifold.check_point(point, name)
     return point
 

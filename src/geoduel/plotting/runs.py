@@ -63,7 +63,7 @@ def course_of(run: Run, points: bool = False) -> Course:
     if isinstance(run, Study):
         if points:
             trace = run.trace(REPLAY)
-            found = np.array([x for _, x in trace])
+            found = np.array([run.manifold.pack(x) for _, x in trace])
             return Course(np.array([k for k, _ in trace]), nothing, nothing, nothing, found)
         told = np.array(run.progress().history, float).reshape(-1, 2)
         return Course(told[:, 0], nothing, told[:, 1], nothing, nothing)

@@ -25,6 +25,7 @@ from rich.table import Table
 from ..errors import ArgumentError, GeoduelError, OlderStudyWarning
 from .create import copy_study, delete_study, import_study, load_study, study_names
 from .log import WORDS
+from .ranking import LETTERS
 from .storage.place import as_storage
 from .study import Study
 from .summary import study_summary
@@ -126,12 +127,15 @@ def ask(
     as_json: AsJSON = False,
 ) -> None:
     """Ask for the next questions; with --json one to a line."""
-    found = load(storage, name).ask(n, rater=rater)
+    study = load(storage, name)
+    found = study.ask(n, rater=rater)
     for duel in found if isinstance(found, list) else [found]:
         if as_json:
             write_json(duel, indent=None)
         else:
-            print(f"duel {duel.id}\n  a  {entries(duel.a)}\n  b  {entries(duel.b)}")
+            print(f"duel {duel.id}")
+            for letter, point in zip(LETTERS, duel.points, strict=False):
+                print(f"  {letter}  {entries(study.manifold.unpack(point))}")
 
 
 def tell(

@@ -301,9 +301,8 @@ class Book:
 
     def _answer(self, number: int, event: Event) -> None:
         entry, answer = self.open[event["duel"]], event["answer"]
-        if answer != (canonical(answer, len(entry.points)) if entry.more else answer) or (
-            not entry.more and answer not in WORDS
-        ):
+        k = len(entry.points)
+        if not (answer in WORDS if k == 2 else answer == canonical(answer, k)):
             raise ValueError(f"event {number} has no answer to duel {entry.id}: {answer!r}")
         entry.answer, entry.answered, entry.number = answer, event["time"], number
         entry.rater, entry.infeasible = event.get("rater"), event.get("infeasible")

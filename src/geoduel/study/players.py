@@ -29,7 +29,7 @@ from ..methods.base import check_state, questions
 from ..methods.named import start_point
 from ..methods.people.questions import QuestionMethod
 from .log import Book, Entry, Given
-from .ranking import choices_in
+from .ranking import choices_in, decided
 from .raters import MOST
 
 __all__ = ["Checkpoint", "Player", "Question", "player"]
@@ -158,7 +158,7 @@ class Player(ABC):
         items: Catalogue | None = None,
         k: int = 2,
     ) -> Iterator[Question]:
-        """Questions of k points to put now, the most useful first.
+        """Questions of at most k points to put now, the most useful first.
 
         ``number`` is that of the next duel. With ``items``, a method made for people asks about
         two of these.
@@ -221,14 +221,7 @@ class Player(ABC):
     def told(self, entry: Entry, answer: str) -> list[tuple[np.ndarray, np.ndarray, int]]:
         """The duels (a, b, sign) that an answer decides; -1 if a is preferred."""
         points = np.array(entry.points, self.dtype)
-        if not entry.more:
-            return [] if answer == "skip" else [(*points, ANSWERS[answer])]
-        found = []
-        for best, others, worst in choices_in(answer, len(points)):
-            first, rest = (others[0], others[1:]) if best is None else (best, others)
-            sign = 0 if best is None else 1 if worst else -1
-            found += [(points[first], points[j], sign) for j in rest]
-        return found
+        return [(points[i], points[j], sign) for i, j, sign in decided(answer, len(points))]
 
 
 @dataclass
@@ -297,8 +290,9 @@ class QuestionPlayer(Player):
         for duel in range(number, number + BESIDE):
             rng = self._own(duel)
             for _ in range(5):
-                points = self._points(rng, items, k, pending)
-                if len({point.tobytes() for point in points}) == len(points):
+                proposed = self._points(rng, items, k, pending)
+                points = list({point.tobytes(): point for point in proposed}.values())
+                if len(points) > 1:  # fewer than k, where the method has no more to ask about
                     break
             else:
                 self.idle = True

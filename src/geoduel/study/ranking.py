@@ -21,7 +21,7 @@ from typing import NamedTuple
 
 from ..errors import ArgumentError
 
-__all__ = ["LETTERS", "MOST_CHOICES", "Choice", "canonical", "choices_in"]
+__all__ = ["LETTERS", "MOST_CHOICES", "Choice", "canonical", "choices_in", "decided"]
 
 LETTERS = "abcdef"
 MOST_CHOICES = len(LETTERS)
@@ -99,4 +99,23 @@ def choices_in(answer: str, k: int) -> list[Choice]:
             found += [Choice(j, rest) for j in (place[:1] if alike else place)]
         if alike:
             found += [Choice(None, pair) for pair in pairwise(place)]
+    return found
+
+
+def decided(answer: str, k: int) -> list[tuple[int, int, int]]:
+    """The duels (i, j, sign) that an answer to a pair or to more points decides; -1 if i wins.
+
+    Examples
+    --------
+    >>> decided("b", 2), decided("skip", 2)
+    ([(0, 1, 1)], [])
+    >>> decided("c>ab", 3), decided("tie", 3)
+    ([(2, 0, -1), (2, 1, -1)], [(0, 1, 0), (1, 2, 0)])
+    """
+    if k == 2 and answer in ("a", "b"):
+        return [(0, 1, -1 if answer == "a" else 1)]
+    found = []
+    for best, others, worst in choices_in(answer, k):
+        first, rest = (others[0], others[1:]) if best is None else (best, others)
+        found += [(first, j, 0 if best is None else 1 if worst else -1) for j in rest]
     return found

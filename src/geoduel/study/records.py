@@ -11,6 +11,7 @@ import numpy as np
 from ..errors import MissingExtraError
 from ..manifolds.base import Manifold
 from .log import Entry
+from .ranking import LETTERS
 from .raters import Rater
 
 if TYPE_CHECKING:
@@ -82,6 +83,11 @@ class Duel:
     def shown(self) -> str:
         """The letters of the points, in the order to show them."""
         return self.order or {"a": "ab", "b": "ba", None: "ab"}[self.left]
+
+    @property
+    def in_order(self) -> tuple[np.ndarray, ...]:
+        """The points as arrays, in the order to show them."""
+        return tuple(self.points[LETTERS.index(letter)] for letter in self.shown)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Duel) and self._key() == other._key()

@@ -21,6 +21,7 @@ from .ranking import MOST_CHOICES
 __all__ = [
     "FORMAT",
     "catalogue_of",
+    "check_choices",
     "describe",
     "described_items",
     "method_version",

@@ -31,6 +31,7 @@ from ..errors import (
     StudyFinishedError,
 )
 from ..methods import Bisection, IdealPoint
+from ..study.ranking import LETTERS
 from .numbers import Numbers, as_json, numbers, unit, within
 from .panes import Content, Turned, content, plain
 
@@ -439,9 +440,9 @@ class Board:
 
     def shown(self, duel: Duel, side: str) -> Content | Turned | None:
         """Draw one side of a question, or take it from the cache; None if it cannot be shown."""
-        point = self.point_on(duel, side)
-        drawn = self.study.manifold.unpack(duel.points["abcdef".index(point)])
-        return self._drawn((duel.id, point), drawn)
+        letter = self.point_on(duel, side)
+        point = duel.in_order[self.sides(duel).index(side)]
+        return self._drawn((duel.id, letter), self.study.manifold.unpack(point))
 
     def is_drawn(self, duel_id: int, side: str) -> bool:
         """Whether a side of an open question is in the cache: showing it takes no time."""
@@ -488,7 +489,7 @@ class Board:
         names = ["id", "role", "rater", "state", "answer", "side", "left", "asked", "answered"]
         zero = self.numbers(np.zeros(self.study.manifold.point_shape))
         duels = self.study.duels
-        letters = "abcdef"[: max((len(duel.points) for duel in duels), default=2)]
+        letters = LETTERS[: max((len(duel.points) for duel in duels), default=2)]
         entries = [f"{letter}: {_safe(name)}" for letter in letters for name in zero.names]
         out.writerow([*names, "seconds", *letters, *entries])
         for duel in duels:
