@@ -28,7 +28,7 @@ from ..errors import (
 )
 from ..manifolds.adapters.foreign import refuse_foreign
 from ..manifolds.base import Manifold
-from ..methods import IdealPoint, Method, for_people
+from ..methods import Method, for_people
 from ..methods.named import METHODS, named
 from ..methods.people.choice import for_items
 from ..methods.people.questions import QuestionMethod
@@ -439,9 +439,7 @@ def _chosen(
     """The method as an instance; "auto" means people, or the items of a catalogue."""
     if method != "auto":
         return named(method, domain, options)
-    chosen: Any = for_people(manifold, budget)
-    if of_items and not isinstance(chosen, QuestionMethod):
-        chosen = IdealPoint()
+    chosen: Any = for_people(manifold, budget, of_items)
     names = [f.name for f in fields(chosen) if f.init and f.repr]
     for name in options:
         if name not in names:

@@ -12,7 +12,6 @@ from ..._support.check import positive_int
 from ...domains.catalogue import Catalogue
 from ...errors import ArgumentError
 from ...manifolds.base import Manifold
-from ...manifolds.product import Product
 from ..auto import Auto
 from ..base import Method
 from ..frame import to_numpy
@@ -30,7 +29,7 @@ EVERYWHERE = 0.8  # radius, in typical distances, of items that are all over a b
 VISIBLE = 4 / 90  # least probe of Auto, in typical distances: four degrees on a sphere
 
 
-def for_people(manifold: Manifold, budget: int | None = None) -> Method:
+def for_people(manifold: Manifold, budget: int | None = None, of_items: bool = False) -> Method:
     """The method for questions that a person answers.
 
     Parameters
@@ -39,12 +38,14 @@ def for_people(manifold: Manifold, budget: int | None = None) -> Method:
         Where the points live.
     budget : int, optional
         How many answers there will be, if known.
+    of_items : bool
+        Whether questions are about items of a catalogue, as only methods made for people ask.
 
     Returns
     -------
     Method
-        `Bisection` for one dimension, `IdealPoint` for 2 to 6. Beyond that `Auto`, with a
-        ``min_radius`` that a person can tell: 4 degrees on a sphere.
+        `Bisection` for one dimension, `IdealPoint` for 2 to 6, and beyond that for items. Otherwise
+        `Auto`, with a ``min_radius`` that a person can tell: 4 degrees on a sphere.
 
     Examples
     --------
@@ -56,13 +57,13 @@ def for_people(manifold: Manifold, budget: int | None = None) -> Method:
         positive_int(budget, "budget")
     if manifold.dim == 1:
         return Bisection()
-    if manifold.dim <= IDEAL:
+    if manifold.dim <= IDEAL or of_items:
         return IdealPoint()
     return Auto(min_radius=VISIBLE * manifold.typical_dist)
 
 
 def for_items(
-    manifold: Manifold, items: Catalogue, method: Method | None = None, x0: Array | None = None
+    manifold: Manifold, items: Catalogue, method: Method, x0: Any = None
 ) -> tuple[QuestionMethod, Array | None]:
     """The method for the items of a catalogue, and where it starts.
 
@@ -75,9 +76,9 @@ def for_items(
         Where the items lie.
     items : Catalogue
         The items.
-    method : Method, optional
-        The caller's; by default `Bisection` for one dimension, and `IdealPoint` for more.
-    x0 : array of shape point_shape, optional
+    method : Method
+        The caller's, or that of `for_people`.
+    x0 : array_like of shape point_shape, optional
         The caller's start.
 
     Raises
@@ -85,8 +86,6 @@ def for_items(
     ArgumentError
         If the method learns from its own questions only, or has a domain; or x0 is no point.
     """
-    if method is None:
-        method = Bisection() if manifold.dim == 1 else IdealPoint()
     if not isinstance(method, QuestionMethod):
         raise ArgumentError(
             f"among= goes with methods that learn from any pair: 'bisection' in one dimension, "
@@ -105,24 +104,12 @@ def for_items(
         apart = to_numpy(manifold.dist(tried[:, None], some[None]))
         centre = tried[int(np.argmin(apart.mean(axis=1)))]
     else:
-        centre = _start(manifold, x0)
+        centre = np.asarray(host(manifold.pack(x0, "x0")))
+        manifold.check_point(centre, "x0")
     radius = float(np.quantile(to_numpy(manifold.dist(some, centre[None])), MOST))
     if manifold.bounded and radius > EVERYWHERE * manifold.typical_dist:
         return chosen, centre if x0 is not None or not manifold.closed_form else None
     return replace(chosen, prior_radius=radius), centre
-
-
-def _start(manifold: Manifold, x0: Any) -> np.ndarray:
-    """The caller's start as an array; of a product it may be a tuple of points."""
-    if isinstance(x0, tuple) and isinstance(manifold, Product):
-        x0 = manifold.join(*map(np.asarray, x0))
-    try:
-        point = np.asarray(host(x0))
-        point = point if point.dtype.kind == "f" else point.astype(np.float64)
-    except (TypeError, ValueError):
-        raise ArgumentError(f"x0 must be a point, an array of numbers; got {x0!r:.80}") from None
-    manifold.check_point(point, "x0")
-    return point
 
 
 def _evenly(indices: np.ndarray, most: int) -> np.ndarray:
