@@ -246,3 +246,24 @@ def test_torch_points_are_drawn():
     start = torch.tensor([1.0, 0.0, 0.0], dtype=torch.float64)
     result = gd.minimize(oracle, sphere, start, budget=40, rng=0)
     assert path(result, sphere, goal=start).get_title(loc="left")
+
+
+def test_points_whose_parts_have_names_are_drawn():
+    place = gd.space(gain=(-12, 12), tone=gd.Interval(20, 20_000, log=True, unit="Hz"))
+    study, goal = gd.create_study(place, rng=0), {"gain": 3.0, "tone": 440.0}
+    for _ in range(6):
+        duel = study.ask()
+        study.tell(duel, "a" if duel.a["gain"] > duel.b["gain"] else "b")
+    assert duels(study).get_title(loc="left").startswith("6 duels")
+    assert path(study).lines
+    assert region(study, goal=goal).lines
+    loss = gd.from_objective(lambda p: abs(p["gain"] - 3))
+    result = gd.minimize(loss, place, goal | {"gain": 0}, budget=60, rng=0)
+    assert path(result, place, goal=goal).lines  # a domain stands for its manifold
+
+
+def test_of_more_points_the_duels_that_are_decided_are_drawn():
+    study = gd.create_study(gd.Sphere(3), rng=0, choices=4)
+    for answer in ("c", "skip", "tie", "a>b>c>d"):  # 3, none, 3 ties, and 3 + 2 + 1
+        study.tell(study.ask(), answer)
+    assert duels(study).get_title(loc="left").startswith("12 duels")

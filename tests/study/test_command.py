@@ -187,3 +187,11 @@ def test_long_points_are_shortened_and_infinities_are_null():
     assert len(entries(np.zeros((40, 40)))) < 400
     assert entries({"gain": np.float64(2), "mix": np.array([0.5, 0.5])}) == "gain=2, mix=[0.5, 0.5]"
     assert as_json_value({"a": (np.inf, np.eye(1))}) == {"a": [None, [[1.0]]]}
+
+
+def test_all_points_of_a_question_are_shown_by_their_letters(run, url):
+    study = gd.create_study(gd.Sphere(3), storage=url, study_name="four", rng=0, choices=4)
+    shown = run("ask", url, "four").splitlines()
+    assert [line.split()[0] for line in shown] == ["duel", "a", "b", "c", "d"]
+    assert shown[4].endswith(entries(study.duel(0).points[3]))
+    assert "c>a>bd" in run("tell", url, "four", 0, "c>a")

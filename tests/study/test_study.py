@@ -965,3 +965,15 @@ def test_an_oracle_of_pairs_finds_the_best_of_several():
 def test_bad_choices_are_named(call, words):
     with pytest.raises(errors.ArgumentError, match=words):
         call()
+
+
+@pytest.mark.parametrize("manifold", [PLANE, gd.Euclidean(1)])
+def test_a_question_shows_fewer_points_where_there_are_no_more_to_ask_about(manifold):
+    """In one dimension six points soon repeat; the study goes on, and no point is shown twice."""
+    person = draw_person(manifold, manifold.origin(), np.random.default_rng(3))
+    study = gd.create_study(manifold, x0=manifold.origin(), rng=0, choices=6)
+    for _ in range(25):
+        duel = study.ask()
+        assert 2 <= len({point.tobytes() for point in duel.points}) == len(duel.points)
+        study.tell(duel, person.rate(duel))
+    assert person.regret(study.recommend()) < 1
