@@ -39,7 +39,16 @@ from .manifolds.adapters.foreign import refuse_foreign
 from .manifolds.adapters.pymanopt import parts_of_problem
 from .manifolds.base import Manifold
 from .methods import Method, State
-from .methods.base import IDLE, SOUND, TIES_IN_A_ROW, DuelMethod, check_state, pick, questions
+from .methods.base import (
+    IDLE,
+    SOUND,
+    TIES_IN_A_ROW,
+    DuelMethod,
+    are_sound,
+    check_state,
+    pick,
+    questions,
+)
 from .methods.lock_step import LockStep, in_lock_step_if_many
 from .methods.named import MethodName, Settings, named, start_point
 from .methods.people.among import Among, AmongState
@@ -398,7 +407,7 @@ class _Run:
             self.stop_reason = "interrupted"
         except BaseException as error:  # whatever it is, what was found is not lost with it
             lost = isinstance(error, OutOfRangeError | NotOnManifoldError) and not self.told
-            lost = lost or not self.sound(*pair[:2], self.state.point)
+            lost = lost or not are_sound(self.manifold, *pair[:2], self.state.point)
             if isinstance(error, Exception) and lost and not isinstance(self.method, LockStep):
                 self.stop_reason = "diverges"  # what failed there is not to blame
                 self.state = self.sound_state
@@ -417,18 +426,9 @@ class _Run:
             self.state = self.method.settled(self.manifold, self.state, self.stop_reason)
             if self.stop_reason == "iterations":
                 self.stop_reason = self.method.stop_reason(self.state) or "iterations"
-        elif not self.sound(self.state.point, self.state.best):
+        elif not are_sound(self.manifold, self.state.point, self.state.best):
             self.stop_reason = "diverges"
             self.state = self.sound_state
-
-    def sound(self, *points: Array) -> bool:
-        """Whether these are points on the manifold, up to rounding."""
-        try:
-            for x in points:
-                self.manifold.check_point(x)
-        except Exception:
-            return False
-        return True
 
     def questions(self) -> Generator[tuple[Array, Array], Any, None]:
         """All pairs of the run; `state` is always that of the last finished iteration."""
@@ -444,7 +444,7 @@ class _Run:
                 self.log_iteration(best)
             self.count_idle()
             if self.iteration % SOUND == 0:
-                if not self.sound(self.state.point, self.state.best):
+                if not are_sound(self.manifold, self.state.point, self.state.best):
                     return  # `loop` says so
                 self.sound_state = self.state
             if self.iteration % self.stride == 0:

@@ -28,6 +28,7 @@ __all__ = [
     "DuelMethod",
     "Method",
     "State",
+    "are_sound",
     "check_method",
     "check_state",
     "default_radius",
@@ -177,6 +178,16 @@ def check_state(method: Method, state: Any, source: str) -> Any:
             f"{state!r:.80} has no {' and no '.join(lacks)}"
         )
     return state
+
+
+def are_sound(manifold: Manifold, *points: Array) -> bool:
+    """Whether these are points on the manifold, up to rounding."""
+    try:
+        for x in points:
+            manifold.check_point(x)
+    except Exception:
+        return False
+    return True
 
 
 def questions(

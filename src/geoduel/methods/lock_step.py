@@ -14,7 +14,7 @@ from .._numerics.arrays import Array, namespace
 from ..errors import NotOnManifoldError, OutOfRangeError
 from ..manifolds.base import Manifold
 from ..result import Each
-from .base import IDLE, SOUND, TIES_IN_A_ROW, Method
+from .base import IDLE, SOUND, TIES_IN_A_ROW, Method, are_sound
 from .rounds import Failed, Round, renumbered
 
 __all__ = ["LockStep", "LockStepState", "Tally", "in_lock_step_if_many"]
@@ -184,11 +184,11 @@ class LockStep(Method):
 
     def _checked(self, manifold: Manifold, state: LockStepState) -> LockStepState:
         """Runs that have left the manifold are set back, and have ended."""
-        if _sound(manifold, state.point, state.best):
+        if are_sound(manifold, state.point, state.best):
             return replace(state, sound=state.runs)
         runs, reasons = list(state.runs), list(state.reasons)
         for j, run in enumerate(runs):
-            if not _sound(manifold, run.point, run.best):
+            if not are_sound(manifold, run.point, run.best):
                 runs[j], reasons[j] = state.sound[j], "diverges"
         return replace(state, runs=tuple(runs), reasons=tuple(reasons), sound=tuple(runs))
 
@@ -229,7 +229,7 @@ class LockStep(Method):
         """Whether a step has failed since its points are none."""
         if isinstance(failed.error, OutOfRangeError | NotOnManifoldError):
             return True
-        return not _sound(manifold, run.point, *(failed.pair or ()))
+        return not are_sound(manifold, run.point, *(failed.pair or ()))
 
     def stop_reason(self, state: LockStepState) -> str | None:
         """That of all problems, once all have one; "mixed" where they differ."""
@@ -271,12 +271,3 @@ def _among(points: Array, who: np.ndarray, x: Array) -> Array:
     every = xp.stack([points] * len(x))
     every[:, who, ...] = x
     return every
-
-
-def _sound(manifold: Manifold, *points: Array) -> bool:
-    try:
-        for x in points:
-            manifold.check_point(x)
-    except Exception:
-        return False
-    return True
