@@ -218,3 +218,13 @@ def test_what_is_returned_never_gets_worse_after_an_end():
     held = [value for claim, value in values if claim is not None]
     assert len(held) > 5
     assert max(np.diff(held)) <= 1e-12
+
+
+@pytest.mark.parametrize("seed", [0, 5])
+def test_an_optimum_with_a_coordinate_of_zero_is_no_end_of_the_manifold(seed):
+    """There duels tell points apart down to the least number, and the metric is beyond digits."""
+    manifold, optimum = gd.Sphere(3), np.array([-0.6, 0.8, 0.0])
+    oracle = gd.from_objective(lambda x: manifold.dist(x, optimum))
+    result = gd.minimize(oracle, manifold, -optimum, method="duel-newton", budget=2000, rng=seed)
+    assert result.stop_reason == "resolution"
+    assert manifold.dist(result.x, optimum) < 1e-15

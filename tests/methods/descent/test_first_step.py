@@ -150,3 +150,28 @@ def test_a_first_step_that_is_far_too_long_is_shortened_all_the_same():
         first_step(PLANE, state, np.random.default_rng(0)), lambda x: float(np.sum((x - goal) ** 2))
     )
     assert np.linalg.norm(first.frame.point - goal) < 5e-4
+
+
+def test_a_start_in_a_corner_is_no_end():
+    """There the first step finds no length that wins, which says nothing about the minimum."""
+    rng = np.random.default_rng(47)
+    away, square = 2 * rng.standard_normal(5), rng.standard_normal((5, 5))
+    hessian, corner = square @ square.T + 0.1 * np.eye(5), np.array([1.0, -1, -1, -1, -1])
+
+    def f(x):
+        return (x - away) @ hessian @ (x - away) / 2
+
+    def projected_gradient(x):
+        return x - np.clip(x - hessian @ (x - away), -1, 1)
+
+    box = gd.Box(-np.ones(5), np.ones(5))
+    result = gd.minimize(
+        gd.from_objective(f),
+        gd.Euclidean(5),
+        corner,
+        method=gd.DuelNewton(domain=box),
+        budget=3000,
+        rng=47,
+    )
+    assert np.linalg.norm(projected_gradient(corner)) > 0.5
+    assert np.linalg.norm(projected_gradient(result.x)) < 1e-5

@@ -67,6 +67,15 @@ def recommend(
     return x if domain is None else domain.project(x)
 
 
+def beyond_digits(manifold: Manifold, state: Any) -> str:
+    """Why to stop where a metric or a step is beyond the dtype.
+
+    Probes shorter than it resolves came there by shrinking: where a coordinate of the optimum is
+    zero, duels tell points apart down to the least number. Any others were led away.
+    """
+    return "resolution" if state.size < default_radius(manifold, state.point) else "diverges"
+
+
 def converged(
     manifold: Manifold, state: Any, x_tol: float | None, ties: float, probe: float
 ) -> str | None:

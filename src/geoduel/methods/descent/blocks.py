@@ -17,7 +17,7 @@ from ..._numerics.arrays import Array, namespace
 from ...manifolds.base import Manifold
 from ..frame import at_least, reach, to_numpy
 from ..rounds import Round, Rounds
-from .base import DescentMethod
+from .base import DescentMethod, beyond_digits
 from .noise import Noise
 from .rates import (
     BLUR,
@@ -242,7 +242,7 @@ def _after(
         own
     ):
         if not good:
-            ends.append(state._replace(stop="diverges"))
+            ends.append(state._replace(stop=beyond_digits(manifold, state)))
             continue
         new = state._replace(
             frame=frame,

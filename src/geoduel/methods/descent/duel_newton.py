@@ -16,7 +16,7 @@ from ..base import default_radius
 from ..duels import mirrored_duels, projected_duels
 from ..frame import Frame, at_least, reach
 from ..rounds import Rounds, in_lock_step, renumbered
-from .base import DescentMethod, converged, recommend
+from .base import DescentMethod, beyond_digits, converged, recommend
 from .blocks import blocks
 from .doubt import BEYOND, Anchor, Claim, Trail, beats, look_around
 from .face import NO_EXITS, Exits, Face, face_at
@@ -361,7 +361,7 @@ class DuelNewton(DescentMethod):
         try:
             state = yield from self._block(manifold, state, rng)
         except BEYOND_DIGITS:
-            return state._replace(stop="diverges")
+            state = state._replace(stop=beyond_digits(manifold, state))
         return (yield from self._questioned(manifold, state, rng))
 
     def steps(
@@ -400,7 +400,7 @@ class DuelNewton(DescentMethod):
             state = yield from self._earned(manifold, state)
             state = yield from self._prolonged(manifold, state)
         except BEYOND_DIGITS:
-            return state._replace(stop="diverges")
+            return state._replace(stop=beyond_digits(manifold, state))
         if state.stop in ("x_tol", "diverges"):
             return state
         if state.claim is not None:

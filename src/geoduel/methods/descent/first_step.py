@@ -12,6 +12,7 @@ from ..._numerics.arrays import Array
 from ..._support.check import positive
 from ...domains.base import Domain
 from ...manifolds.base import Manifold
+from ..base import default_radius
 from ..duels import duels, mirrored_duels
 from ..frame import Frame, reach
 
@@ -99,7 +100,9 @@ def first_step(
     if off is None:
         h = -(s @ Q) / np.linalg.norm(s)
         found = yield from line_search(manifold, frame, h, t, domain, doubt=True)
-        if found:
+        # In a corner of a domain, projections may win along an h that leads up, however short.
+        lost = domain is not None and found < default_radius(manifold, frame.point)
+        if found and not lost:
             t, off = found, found * h
         else:
             s, off = 0 * s, t / 2 * h
