@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -10,7 +11,16 @@ import pytest
 from samples.duels import BATCH, FAR, NEAR, Spy, square, torch
 
 from geoduel.errors import ArgumentError, BudgetExhaustedError
-from geoduel.oracles import Counted, Noisy, Recorded, Repeated, Reversed, answers, from_objective
+from geoduel.oracles import (
+    Counted,
+    Noisy,
+    Recorded,
+    Repeated,
+    Reversed,
+    Shuffled,
+    answers,
+    from_objective,
+)
 
 
 def test_wrappers_count_in_the_process_that_asks():
@@ -23,6 +33,32 @@ def test_wrappers_count_in_the_process_that_asks():
 
     with ThreadPoolExecutor(2) as pool:
         assert run(pool) == run(None)
+
+
+@pytest.fixture
+def hurried():
+    """Threads that take turns as often as they can."""
+    usual = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    yield
+    sys.setswitchinterval(usual)
+
+
+@pytest.mark.usefixtures("hurried")
+def test_threads_that_share_a_counter_lose_no_duel_and_keep_to_its_budget():
+    oracle = Counted(Shuffled(from_objective(square), rng=0), budget=3000)
+
+    def ask(_):
+        try:
+            return answers(oracle, BATCH, NEAR, 1).tolist()
+        except BudgetExhaustedError:
+            return None
+
+    with ThreadPoolExecutor(8) as pool:
+        got = list(pool.map(ask, range(1500)))
+    assert (oracle.duels, oracle.ties) == (3000, 1000)
+    assert (got.count([1, 0, -1]), got.count(None)) == (1000, 500)
+    assert oracle.oracle.position_bias.answers == 2000
 
 
 WRAPPERS = [

@@ -11,7 +11,7 @@ from .._numerics.arrays import Array, device, host, namespace
 from .._numerics.batches import along_one_axis, as_like
 from .._support.check import as_generator
 from .base import Oracle, answers
-from .wrappers import Wrapper
+from .wrappers import Wrapper, counting
 
 __all__ = ["PositionBias", "Shuffled"]
 
@@ -103,5 +103,7 @@ class Shuffled(Wrapper):
         return as_like(np.reshape(np.where(turned, -answer, answer), lead), x)
 
     def _count(self, answer: np.ndarray) -> None:
-        self._first += int(np.count_nonzero(answer == -1))
-        self._told += int(np.count_nonzero(answer))
+        first, told = int(np.count_nonzero(answer == -1)), int(np.count_nonzero(answer))
+        with counting:
+            self._first += first
+            self._told += told

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import threading
 from collections.abc import Callable
 from concurrent.futures import Executor
 from pathlib import Path
@@ -18,6 +19,9 @@ from ..errors import ArgumentError, BudgetExhaustedError, OracleError
 from .base import Oracle, OracleBase, answers, check_oracle, checked_answer, handed
 
 __all__ = ["Counted", "Record", "Recorded", "Reversed", "Wrapper"]
+
+# One for all counters, since an oracle that holds a lock could not be sent to a process.
+counting = threading.Lock()
 
 
 class Wrapper(OracleBase):
@@ -72,7 +76,7 @@ class Reversed(Wrapper):
 
 
 class Counted(Wrapper):
-    """Count duels, and refuse to ask more than a budget.
+    """Count duels, and refuse to ask more than a budget; threads may share it.
 
     A batch that the rest of the budget does not cover is refused as a whole, before anything of it
     is asked.
@@ -121,26 +125,32 @@ class Counted(Wrapper):
         self, x: Array, y: Array, point_ndim: int | None = None, executor: Executor | None = None
     ) -> Any:
         asked = self._asked(x, y, point_ndim)
-        if self.budget is not None:
+        if self.budget is not None and asked is None:
+            raise ArgumentError(
+                f"cannot tell how many duels x of shape {tuple(x.shape)} holds: give the "
+                "number of axes of a point, answers(oracle, x, y, point_ndim=...)"
+            )
+        self._take(asked or 0)  # before asking: what fails has been asked, too
+        answer = answers(self.oracle, x, y, point_ndim, executor)
+        if isinstance(answer, int):
+            ties = int(answer == 0)
+        else:
+            ties = int(namespace(answer).count_nonzero(answer == 0))
+        with counting:
+            self.ties += ties
             if asked is None:
-                raise ArgumentError(
-                    f"cannot tell how many duels x of shape {tuple(x.shape)} holds: give the "
-                    "number of axes of a point, answers(oracle, x, y, point_ndim=...)"
-                )
-            if self.duels + asked > self.budget:
+                self.duels += math.prod(getattr(answer, "shape", ()))
+        return answer
+
+    def _take(self, asked: int) -> None:
+        """Count duels that are about to be asked, if the budget covers them."""
+        with counting:
+            if self.budget is not None and self.duels + asked > self.budget:
                 raise BudgetExhaustedError(
                     f"{asked} more duel{'s' * (asked != 1)} asked for, "
                     f"{self.budget - self.duels} of the budget of {self.budget} left"
                 )
-        self.duels += asked or 0  # before asking: what fails has been asked, too
-        answer = answers(self.oracle, x, y, point_ndim, executor)
-        if isinstance(answer, int):
-            self.ties += answer == 0
-        else:
-            self.ties += int(namespace(answer).count_nonzero(answer == 0))
-        if asked is None:
-            self.duels += math.prod(getattr(answer, "shape", ()))
-        return answer
+            self.duels += asked
 
     def _asked(self, x: Array, y: Array, point_ndim: int | None) -> int | None:
         if point_ndim is None:
