@@ -48,8 +48,8 @@ def functions(d: int) -> list[str]:
 
 
 FULL = (  # suite, problems, methods, seeds, duels a dimension
-    ("bbob", functions(2), (*OWN, *RIVALS), 3, 1000),
-    ("bbob", functions(5), (*OWN, *RIVALS[:9]), 3, 1000),
+    ("bbob", functions(2), (*OWN, "auto-smoothed", *RIVALS), 3, 1000),
+    ("bbob", functions(5), (*OWN, "auto-smoothed", *RIVALS[:9]), 3, 1000),
     ("manifolds", [], (*OWN, *RIVALS, "scipy-nelder-mead"), 2, 200),
     ("noise", [], ERRORS, 2, 150),
     ("paper", [], ERRORS, 2, 150),

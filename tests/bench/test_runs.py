@@ -133,6 +133,11 @@ def test_methods_of_others_are_told_the_scale(toys):
     assert seen == [0.123, 2.0]
 
 
+def test_only_what_smooths_is_told_the_scale():
+    assert solver("auto").at_scale(0.123) == gd.Auto()
+    assert solver("auto-smoothed").at_scale(0.123).initial_step == 0.123
+
+
 def test_faults_and_refusals_are_records(toys):
     def broken(meter):
         raise ZeroDivisionError("oh")

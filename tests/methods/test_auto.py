@@ -5,6 +5,8 @@ import pytest
 
 import geoduel as gd
 from geoduel.methods.auto import Restarted
+from geoduel.methods.descent.first_step import Begin
+from geoduel.methods.descent.noise import PACE
 from geoduel.problems import Karcher
 
 METHODS = ["auto", "duel-csa", "block"]
@@ -234,6 +236,29 @@ def test_restarts_find_the_best_of_several_minima(flip):
         assert result.stop_reason == ("x_tol" if flip else "resolution")
     assert found[0] > 1
     assert found[40] < 1e-2
+
+
+def test_restarts_take_turns_between_smoothing_and_elsewhere():
+    seen = []
+    gd.minimize(
+        gd.from_objective(wavy, vectorized=True), gd.Torus(2), np.array([2.0, -2.0]), budget=2000,
+        smoothing=1.0, restarts=4, rng=0, callback=lambda p: seen.append(p.state) and None,
+    )  # fmt: skip
+    paces: dict[int, float] = {}
+    starts: dict[int, bool] = {}
+    for state in seen:
+        run, local = (4 - state.left, state.local) if isinstance(state, Restarted) else (0, state)
+        if isinstance(local, Begin) and run:
+            starts[run] = np.array_equal(local.point, state.champion)
+        elif not isinstance(local, Begin):
+            paces.setdefault(run, local.answering.slow)
+    assert paces == {0: PACE, 1: 1.0, 2: PACE / 2, 3: 1.0, 4: PACE / 4}
+    assert starts == {1: False, 2: True, 3: False, 4: True}
+
+
+def test_what_cannot_be_smoothed_is_said():
+    with pytest.raises(gd.errors.ArgumentError, match="at most 2000 dimensions"):
+        gd.minimize(lambda x, y: 1, gd.Euclidean(2001), np.zeros(2001), budget=9, smoothing=1.0)
 
 
 def test_a_run_that_is_cut_short_returns_the_champion():

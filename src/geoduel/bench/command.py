@@ -54,11 +54,11 @@ def bench(
     from ..methods.named import METHODS as OWN
     from ..methods.named import OTHER_NAMES
     from .others import OTHERS
-    from .runs import load, plan, run
+    from .runs import SMOOTHED, load, plan, run
     from .suites import SUITES
 
     if show:
-        print("methods:", ", ".join((*OWN, *OTHER_NAMES)))
+        print("methods:", ", ".join((*OWN, *SMOOTHED, *OTHER_NAMES)))
         print("solvers of other packages:", ", ".join(OTHERS))
         for name, suite in SUITES.items():
             print(f"{name}: {suite.title}: {', '.join(suite.problems)}")

@@ -18,6 +18,7 @@ import numpy as np
 from .._support.check import positive_int
 from .._version import __version__
 from ..errors import ArgumentError, BudgetExhaustedError, GeoduelWarning
+from ..methods import Auto
 from ..methods.base import Method
 from ..methods.named import METHODS, OTHER_NAMES, named
 from ..methods.rivals.base import Rival
@@ -27,7 +28,7 @@ from .meter import Meter, ReachedError
 from .others import OTHERS
 from .suites import SUITES
 
-__all__ = ["Task", "load", "plan", "run", "run_one", "solver"]
+__all__ = ["SMOOTHED", "Task", "load", "plan", "run", "run_one", "solver"]
 
 Record = dict[str, Any]
 
@@ -66,14 +67,20 @@ class Task:
         return self.suite, self.problem, self.seed, self.method, self.budget
 
 
+SMOOTHED = {"auto-smoothed": Auto(smoothing=1.0, restarts=1000)}
+"""The default with the settings for many minima."""
+
+
 def solver(name: str) -> Any:
     """A method of the package or a solver of another by name."""
     if name in OTHERS:
         return OTHERS[name]
+    if name in SMOOTHED:
+        return SMOOTHED[name]
     if name in METHODS or name in OTHER_NAMES:
         return named(name)
     raise ArgumentError(
-        f"method {name!r} is none of {', '.join((*METHODS, *OTHER_NAMES, *OTHERS))}"
+        f"method {name!r} is none of {', '.join((*METHODS, *OTHER_NAMES, *SMOOTHED, *OTHERS))}"
     )
 
 
@@ -188,8 +195,8 @@ def run_one(task: Task) -> Record:
 
 
 def _run_method(method: Method, case: Case, meter: Meter) -> tuple[str, Record]:
-    """A method of the package; those of others are told the scale of the problem."""
-    if isinstance(method, Rival) and case.step:
+    """A method of the package; those of others, and what smooths, are told the problem's scale."""
+    if isinstance(method, Rival | Auto) and case.step:
         method = method.at_scale(case.step)
     seed = int(meter.rng.integers(2**63))
     result = minimize(

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Generator
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar, NamedTuple, TypeAlias
 
 import numpy as np
 
 from .._numerics.arrays import Array
-from .._support.check import positive_int
+from .._support.check import positive, positive_int
+from ..errors import ArgumentError
 from ..manifolds.base import Manifold
 from .descent.base import DescentMethod
 from .descent.doubt import beats
 from .descent.duel_csa import CSAState, DuelCSA
 from .descent.duel_newton import DuelNewton, NewtonState
 from .descent.first_step import Begin
+from .frame import reach
 from .rounds import Rounds
 
 __all__ = ["Auto"]
@@ -65,13 +68,15 @@ class Auto(DescentMethod):
         test alone, steps of DuelCSA
         where that has ended: once more from a random point, ``restarts`` times; duels between the
         ends decide
+        with ``smoothing``: in turns from the best end, twice as smooth, and from a random point,
+        not smoothed
 
     Several problems (leading axes of the start) are run at once, each as if alone; without a domain
     DuelNewton then works on all of them together.
 
     Parameters
     ----------
-    domain, initial_step, x_tol, parallel, min_radius
+    domain, initial_step, x_tol, parallel, min_radius, smoothing
         As in `geoduel.DuelNewton`.
     restarts : int
         Runs from random points, each begun when the one before has ended by ``x_tol`` or at the
@@ -89,6 +94,7 @@ class Auto(DescentMethod):
     """
 
     restarts: int = 0
+    smoothing: float = 0.0
 
     version: ClassVar[int] = 6
 
@@ -96,6 +102,8 @@ class Auto(DescentMethod):
         super().__post_init__()
         if self.restarts:
             positive_int(self.restarts, "restarts")
+        if self.smoothing:
+            positive(self.smoothing, "smoothing")
 
     def start(self, manifold: Manifold, x0: Array, rng: np.random.Generator) -> Begin:
         return self._method(manifold).start(manifold, x0, rng)
@@ -106,7 +114,8 @@ class Auto(DescentMethod):
         champion, left, doubt, local = None, self.restarts, 0.0, state
         if isinstance(state, Restarted):
             local, champion, left, doubt, _ = state
-        local = yield from self._method(manifold).step(manifold, local, rng)
+        method = self._method(manifold, self.restarts - left)
+        local = yield from method.step(manifold, local, rng)
         if local.stop is None or not self.restarts:
             return local if champion is None else Restarted(local, champion, left, doubt)
 
@@ -115,9 +124,22 @@ class Auto(DescentMethod):
             champion = local.best
         if not left:
             return Restarted(local, champion, 0, doubt, local.stop)
-        x = manifold.random_point(rng, like=champion)
-        x = x if self.domain is None else self.domain.project(x)
-        return Restarted(self.start(manifold, x, rng), champion, left - 1, doubt)
+        method = self._method(manifold, self.restarts - left + 1)
+        x = (
+            champion
+            if getattr(method, "smoothing", 0)
+            else self._elsewhere(manifold, champion, rng)
+        )
+        return Restarted(method.start(manifold, x, rng), champion, left - 1, doubt)
+
+    def _elsewhere(self, manifold: Manifold, x: Array, rng: np.random.Generator) -> Array:
+        """A random point; on a manifold without end, of a scale that was given, about ``x``."""
+        if self.smoothing and self.initial_step and math.isinf(reach(manifold, self.domain)):
+            length = self.initial_step * math.sqrt(rng.chisquare(manifold.dim) / manifold.dim)
+            y = manifold.exp(x, 2 * length * manifold.unit_tangent(rng, x))
+        else:
+            y = manifold.random_point(rng, like=x)
+        return y if self.domain is None else self.domain.project(y)
 
     def steps(
         self, manifold: Manifold, states: list[Any], rngs: list[np.random.Generator]
@@ -126,8 +148,21 @@ class Auto(DescentMethod):
             return super().steps(manifold, states, rngs)
         return self._method(manifold).steps(manifold, states, rngs)
 
-    def _method(self, manifold: Manifold) -> Any:
+    def at_scale(self, length: float) -> Auto:
+        """The same for a problem whose scale is known: what it is smoothed over, if anything."""
+        return replace(self, initial_step=length) if self.smoothing else self
+
+    def _method(self, manifold: Manifold, run: int = 0) -> Any:
+        """The method of a run; that of the start is number 0."""
         most = NEWTON if self.domain is None else BOUNDED
-        settings = {f.name: getattr(self, f.name) for f in fields(DescentMethod)}
+        settings: dict[str, Any] = {f.name: getattr(self, f.name) for f in fields(DescentMethod)}
         near = self.domain is None or self.domain.has_nearest
-        return (DuelNewton if near and manifold.dim <= most else DuelCSA)(**settings)
+        if near and manifold.dim <= most:
+            smoothing = 0.0 if run % 2 else self.smoothing * 2.0 ** (run // 2)
+            return DuelNewton(**settings, smoothing=smoothing)
+        if self.smoothing:
+            raise ArgumentError(
+                f"smoothing needs a domain with nearest points and at most {most} dimensions, "
+                f"got {self.smoothing} for {self.domain or manifold}"
+            )
+        return DuelCSA(**settings)

@@ -118,6 +118,7 @@ class Settings(TypedDict, total=False):
     restarts: int
     returns: Literal["best", "last", "random"]
     samples: int | None
+    smoothing: float
     sparsity: int | None
     step_size: float | Schedule | Callable[[int], float] | None
     strong_convexity: float

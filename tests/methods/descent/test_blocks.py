@@ -92,6 +92,17 @@ def test_the_same_states_where_answers_are_wrong(settings):
     assert any(np.any(state.to_mean) for state in together)
 
 
+@pytest.mark.parametrize("flip", [0.0, 0.3])
+def test_the_same_states_where_ripples_are_smoothed(flip):
+    def ripples(x):
+        return np.sum(x**2 - np.cos(9 * x) / 9, -1)
+
+    x0 = RNG(2).standard_normal((4, 3))
+    together, alone = runs(gd.Euclidean(3), ripples, x0, flip, 40, smoothing=1.0)
+    agree(together, alone, 1e-6)
+    assert ({state.answering.coarse for state in together} == {0.0}) == (flip == 0)
+
+
 def test_the_same_states_where_most_duels_tie():
     x0 = RNG(3).standard_normal((4, 3))
     agree(*runs(gd.Euclidean(3), lambda x: np.round(np.sum(x**2, -1), 1), x0, steps=30), 1e-6)

@@ -228,3 +228,48 @@ def test_an_optimum_with_a_coordinate_of_zero_is_no_end_of_the_manifold(seed):
     result = gd.minimize(oracle, manifold, -optimum, method="duel-newton", budget=2000, rng=seed)
     assert result.stop_reason == "resolution"
     assert manifold.dist(result.x, optimum) < 1e-15
+
+
+def rastrigin(x):
+    """Minima about one apart on a paraboloid; those beside the best have values 1 to d."""
+    return 10 * len(x) - 10 * np.sum(np.cos(2 * np.pi * x)) + x @ x
+
+
+def test_smoothing_sees_the_large_shape_beyond_small_minima():
+    ends = {}
+    for smoothing in (0.0, 1.0):
+        method = gd.DuelNewton(smoothing=smoothing, initial_step=4.0)
+        oracle = gd.from_objective(rastrigin)
+        ends[smoothing] = [
+            rastrigin(
+                gd.minimize(
+                    oracle, gd.Euclidean(3), np.random.default_rng(seed).uniform(-4, 4, 3),
+                    method=method, budget=1000, rng=seed,
+                ).x
+            )
+            for seed in range(8)
+        ]  # fmt: skip
+    assert np.median(ends[1.0]) <= 4 < np.median(ends[0.0])
+
+
+def test_smoothing_costs_little_where_there_is_nothing_to_smooth():
+    spent = {}
+    for smoothing in (0.0, 1.0):
+        method = gd.DuelNewton(smoothing=smoothing, initial_step=2.0)
+        runs = [
+            gd.minimize(
+                gd.from_objective(lambda x: x**2 @ [1.0, 3.0, 10.0]), gd.Euclidean(3), np.ones(3),
+                method=method, budget=2000, rng=seed,
+            )
+            for seed in range(3)
+        ]  # fmt: skip
+        assert all(run.x @ run.x < 1e-12 for run in runs)
+        spent[smoothing] = np.median([run.duels for run in runs])
+    assert spent[1.0] < 2 * spent[0.0]
+
+
+@pytest.mark.parametrize("wrong", [-1.0, float("nan"), float("inf")])
+@pytest.mark.parametrize("method", [gd.DuelNewton, gd.Auto])
+def test_smoothing_is_a_positive_number_or_none(method, wrong):
+    with pytest.raises(ArgumentError, match="smoothing"):
+        method(smoothing=wrong)

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from geoduel.methods.descent.noise import FADE, Noise
+from geoduel.methods.descent.noise import FADE, PACE, RIPPLES, Noise
 
 
 def test_answers_that_never_differ_are_right():
@@ -46,3 +46,22 @@ def test_shorter_probes_let_counts_fade_and_ask_again():
     assert shorter.asked / noise.asked == shorter.differed / noise.differed == 0.1**FADE
     assert shorter.credit == pytest.approx(1.0)
     assert longer == noise
+
+
+def test_ripples_count_as_wrong_answers_until_probes_are_short():
+    """They cost what a channel with as many flips costs; a duel asked twice shows nothing."""
+    noise = Noise().smoothed(1.0, 2.0)
+    channel = 1 + RIPPLES * math.log2(RIPPLES) + (1 - RIPPLES) * math.log2(1 - RIPPLES)
+    assert (noise.flip_rate, noise.astray) == (0.0, RIPPLES)
+    assert noise.capacity == channel
+    assert noise.learned == channel * PACE / 2
+    assert noise.at(1.0) == noise
+    assert noise.at(0.9) == Noise()
+
+
+def test_more_wrong_answers_than_ripples_still_count():
+    rng = np.random.default_rng(0)
+    first, again = (np.where(rng.random(400) < 0.35, -1.0, 1.0) for _ in range(2))
+    seen, smoothed = (n.see(first, again) for n in (Noise(), Noise().smoothed(1.0, 1.0)))
+    assert smoothed.astray == seen.flip_rate > RIPPLES
+    assert smoothed.capacity == seen.capacity

@@ -186,7 +186,7 @@ def _after(
     g, H = fits(seen, tau, lapse, near)
     kept = np.array(
         [
-            recent(d) if noise.flip_rate > NOISY else recent(d, misfit)
+            recent(d) if noise.astray > NOISY else recent(d, misfit)
             for noise, misfit in zip(noises, seen.misfit.tolist(), strict=True)
         ]
     )
@@ -216,7 +216,7 @@ def _after(
     patience = np.array([state.patience for state in states])
     learned = np.array([noise.learned for noise in noises]) * patience
     learned = np.where((ties <= 0.5) | (size < longest), learned * (1 - 2 * ties), learned)
-    rates = np.array([noise.capacity for noise in noises]) * patience
+    rates = np.array([noise.slow * noise.capacity for noise in noises]) * patience
     gains = np.array([gain(d, rate) for rate in rates.tolist()])
     delta = scale * (shrink(d) ** learned * np.exp(gains * cosine))
     delta = np.minimum(delta, farthest * math.sqrt(d) / np.sqrt(np.sum(A * A, axis=(1, 2))))

@@ -10,6 +10,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from ..._numerics.arrays import Array
+from ..._support.check import positive
 from ...errors import OutOfRangeError
 from ...manifolds.base import Manifold
 from ..base import default_radius
@@ -45,6 +46,7 @@ SHORT = 0.01  # length of the probes that look for the boundary, in those of due
 LOST = 0.7  # factor on the patience where growth of the probes was not earned
 LEAST = 0.2  # patience that is never lost
 AGAIN = 1e4  # length of the probes that doubt an end, in those of the end
+COARSE = 0.05  # length of the probes up to which ripples are smoothed, in that of the first
 
 BEYOND_DIGITS = (np.linalg.LinAlgError, OutOfRangeError)  # of steps, or of a metric
 STACKED = 40  # most dimensions in which stacked matrices are faster than one by one
@@ -90,6 +92,11 @@ class NewtonState(NamedTuple):
         return self.answering.flip_rate
 
     @property
+    def noisy(self) -> bool:
+        """Whether a single answer is not believed."""
+        return self.answering.astray > NOISY
+
+    @property
     def size(self) -> float:
         """Length of the probes: δ√d in every whitened direction, mapped back."""
         entries = self.metric.ravel()
@@ -116,6 +123,8 @@ class NewtonState(NamedTuple):
         self, manifold: Manifold, x_tol: float | None, ties: float, longest: float, n: int
     ) -> NewtonState:
         """With a reason to stop, after a block of n probes, the longest of that length."""
+        if self.answering.coarse:
+            self = self._replace(answering=self.answering.at(self.size))
         stop = converged(manifold, self, x_tol, ties, longest)
         if stop == "resolution" and n and self.tied * n < 4:
             stop = None
@@ -130,7 +139,7 @@ class NewtonState(NamedTuple):
         """
         if self.stop is not None:
             return None
-        size, noisy = self.size, self.noise > NOISY
+        size, noisy = self.size, self.noisy
         anchor = self.anchor.follow(self.point, size)
         trail = Trail(self.point) if noisy else self.trail.older(self.point)
         asks = not noisy and (trail.due or anchor.doubts(size, d, GAIN))
@@ -322,6 +331,12 @@ class DuelNewton(DescentMethod):
     min_radius : float
         Least length of a probe, a geodesic length; the steps may be shorter. For people, who cannot
         tell points that are closer; see `geoduel.for_people`.
+    smoothing : float
+        For functions with many small minima on a large shape. Above 0, a run begins with probes of
+        length ``initial_step``, by default half of the manifold's typical distance, and takes a
+        fifth of the answers for accidents of the small minima until probes are a twentieth of that.
+        They shrink ``smoothing`` times seven as slowly. On smooth functions 1 costs up to half as
+        many duels more.
 
     Notes
     -----
@@ -334,7 +349,8 @@ class DuelNewton(DescentMethod):
     ----------
     Jamieson, Nowak and Recht, Query complexity of derivative-free optimization, NIPS 2012, for what
     comparisons can tell; Dauphin et al., Identifying and attacking the saddle point problem, NIPS
-    2014, for |H|; Hansen and Ostermeier, Evolutionary Computation 9 (2001), for the path.
+    2014, for |H|; Hansen and Ostermeier, Evolutionary Computation 9 (2001), for the path; Blake and
+    Zisserman, Visual Reconstruction, MIT Press 1987, for minima that are smoothed away at first.
 
     Examples
     --------
@@ -347,17 +363,27 @@ class DuelNewton(DescentMethod):
     True
     """
 
+    smoothing: float = 0.0
+
     version: ClassVar[int] = 6
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.smoothing:
+            positive(self.smoothing, "smoothing")
+
     def start(self, manifold: Manifold, x0: Array, rng: np.random.Generator) -> Begin:
-        return begin(manifold, x0, self.initial_step)
+        wide = manifold.typical_dist / 2 if self.smoothing else None
+        return begin(manifold, x0, self.initial_step or wide)
 
     def step(
         self, manifold: Manifold, state: Begin | NewtonState, rng: np.random.Generator
     ) -> Generator[tuple[Array, Array], Any, Begin | NewtonState]:
         if isinstance(state, Begin):
-            first = yield from first_step(manifold, state, rng, self.domain)
-            return first if isinstance(first, Begin) else self._first_state(manifold, first)
+            if not self.smoothing:
+                first = yield from first_step(manifold, state, rng, self.domain)
+                return first if isinstance(first, Begin) else self._first_state(manifold, first)
+            state = self._smoothed(manifold, state)
         try:
             state = yield from self._block(manifold, state, rng)
         except BEYOND_DIGITS:
@@ -416,6 +442,13 @@ class DuelNewton(DescentMethod):
         longest = min(2 * first.length, 4 * self._farthest(manifold))
         return state._replace(path=first.step / delta, window=window, longest=longest)
 
+    def _smoothed(self, manifold: Manifold, state: Begin) -> NewtonState:
+        """At the start, with long probes: a first step would end behind the nearest ripple."""
+        length = min(state.length, 2 * self._farthest(manifold))
+        d, noise = manifold.dim, Noise().smoothed(COARSE * length, self.smoothing)
+        new = self._begun(manifold, state.frame, length / math.sqrt(d), np.eye(d))
+        return new._replace(longest=2 * length, answering=noise)
+
     def _begun(
         self,
         manifold: Manifold,
@@ -462,7 +495,7 @@ class DuelNewton(DescentMethod):
     ) -> Generator[tuple[Array, Array], Any, NewtonState]:
         """Growth of the probes has to be earned, or it is back to the anchor, and shrink slower."""
         anchor = state.anchor.follow(state.point, state.size)
-        if state.noise > NOISY or not anchor.doubts(state.size, manifold.dim, GAIN):
+        if state.noisy or not anchor.doubts(state.size, manifold.dim, GAIN):
             return state._replace(anchor=anchor)
         if (yield from beats(state.point, anchor.point, state.noise)) >= 0:
             return state._replace(anchor=Anchor(state.point, state.size))
@@ -489,7 +522,7 @@ class DuelNewton(DescentMethod):
 
         It is asked now and then, and at x_tol. If it wins, the distance to the optimum is unknown.
         """
-        if state.noise > NOISY:  # the answers that were doubtful may have been wrong
+        if state.noisy:  # the answers that were doubtful may have been wrong
             return state._replace(trail=Trail(state.point))
         trail = state.trail.older(state.point)
         if not (trail.due or state.stop == "x_tol"):
@@ -565,7 +598,7 @@ class DuelNewton(DescentMethod):
         d, length = manifold.dim, 0.6 * state.longest
         again = self._begun(manifold, frame, length / math.sqrt(d), np.eye(d), state)
         return again._replace(
-            claim=Claim.of(before if state.noise > NOISY else frame.point, length, None),
+            claim=Claim.of(before if state.noisy else frame.point, length, None),
             patience=again.patience / (2 if refuted else 1),
             refuted=again.refuted or refuted,
         )
@@ -667,7 +700,7 @@ class DuelNewton(DescentMethod):
         lapse = lapse_of(noise)
         tau, near = freedom(d, state.contradiction, noise), nearness(d, noise) / state.scale**2
         g, H = fit(seen, tau, lapse, near, memory)
-        kept = recent(d) if noise.flip_rate > NOISY else recent(d, memory.misfit)
+        kept = recent(d) if noise.astray > NOISY else recent(d, memory.misfit)
         if n == d:
             old = window.part(slice(0, max(0, len(window.answers) - kept)))
             memory = memory.judged(g, H).append(old, g, H, lapse, 3 * recent(d) // d)
@@ -708,7 +741,7 @@ class DuelNewton(DescentMethod):
         # Ties say that probes are too short: with half of them, the length stays.
         cosine = _cosine(-duels.signs @ probes.e, state.path)
         ties = float(np.mean(duels.signs == 0)) if n else 1.0
-        learned, rate = noise.learned * state.patience, noise.capacity * state.patience
+        learned, rate = noise.learned * state.patience, noise.slow * noise.capacity * state.patience
         if n and (ties <= 0.5 or state.size < state.longest):
             learned *= 1 - 2 * ties
         delta = state.scale * (shrink(d) ** learned * math.exp(gain(n, rate) * cosine))

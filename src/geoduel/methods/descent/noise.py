@@ -13,6 +13,8 @@ __all__ = ["Noise", "lead", "votes"]
 ALARM = 0.40  # share of re-asked duels with another answer above which probes are widened
 FADE = 0.3  # counts are multiplied by r^FADE where probes shrink by r
 DECADES = 1.0  # re-asked duels for each power of ten by which probes shrink
+RIPPLES = 0.2  # share of the answers that is put down to ripples of f, where it is smoothed
+PACE = 0.15  # factor on the rate at which probes shrink meanwhile, at a smoothing of 1
 
 # Flip rates that may be, the bits one answer is then worth, and log P(two answers differ / agree).
 FLIPS = (np.arange(16) + 0.5) / 32
@@ -54,6 +56,10 @@ def lead(p: float) -> int:
     return 1 if p < 0.01 else math.ceil(math.log(19) / math.log((1 - p) / p))
 
 
+# Bits that such an answer is worth.
+_LEFT = 1 + RIPPLES * math.log2(RIPPLES) + (1 - RIPPLES) * math.log2(1 - RIPPLES)
+
+
 class Noise(NamedTuple):
     """Running estimate of the flip rate p, from duels asked twice.
 
@@ -85,6 +91,11 @@ class Noise(NamedTuple):
         β >= 1, factor on the length of the probes.
     credit : float
         Fractions of duels that are due to be asked again.
+    coarse : float
+        Length of the probes, geodesic, above which ripples of f decide some of the answers; 0 if
+        none do. A duel asked twice does not show them.
+    slow : float
+        Factor on the rate at which probes shrink as long as they are that long.
     """
 
     asked: float = 0.0
@@ -92,6 +103,16 @@ class Noise(NamedTuple):
     total: int = 0
     widen: float = 1.0
     credit: float = 0.0
+    coarse: float = 0.0
+    slow: float = 1.0
+
+    def smoothed(self, coarse: float, smoothing: float) -> Noise:
+        """With ripples that decide answers to probes longer than ``coarse``."""
+        return self._replace(coarse=coarse, slow=PACE / smoothing)
+
+    def at(self, length: float) -> Noise:
+        """For probes of that length."""
+        return self._replace(coarse=0.0, slow=1.0) if length < self.coarse else self
 
     def due(self, duels: int, d: int) -> tuple[int, Noise]:
         """How many of the next duels to ask again, in d dimensions."""
@@ -105,7 +126,7 @@ class Noise(NamedTuple):
 
     def see(self, first: np.ndarray, again: np.ndarray) -> Noise:
         """Learn from the two answers to each duel that was asked again."""
-        asked, differed, total, widen, credit = self
+        asked, differed, total, widen = self[:4]
         for a, b in zip(first, again, strict=True):
             asked = 0.99 * asked + 1
             differed = 0.99 * differed + (1.0 if a * b < 0 else 0.5 if a * b == 0 and a != b else 0)
@@ -115,7 +136,7 @@ class Noise(NamedTuple):
                 widen = min(1.6 * widen, 1e6)
             elif rate < ALARM - 0.08:
                 widen = max(1.0, widen / 1.1)
-        return Noise(asked, differed, total, widen, credit)
+        return self._replace(asked=asked, differed=differed, total=total, widen=widen)
 
     def rescaled(self, r: float) -> Noise:
         """After the probes, but for widening, have become r times as long."""
@@ -132,12 +153,19 @@ class Noise(NamedTuple):
     def learned(self) -> float:
         """Bits an answer by which steps get shorter; where coins widen probes, 0 on average."""
         spread = math.sqrt(self.asked) / 2 if self.widen > 1 else 0.0
-        return self._beyond_coins(spread) if self.differed else 1.0
+        learned = self._beyond_coins(spread) if self.differed else 1.0
+        return self.slow * min(learned, _LEFT) if self.coarse else learned
 
     @property
     def capacity(self) -> float:
         """Information of one answer in bits, at least 0.005: 1 without noise."""
-        return max(0.005, self._beyond_coins(0.0)) if self.differed else 1.0
+        capacity = max(0.005, self._beyond_coins(0.0)) if self.differed else 1.0
+        return min(capacity, _LEFT) if self.coarse else capacity
+
+    @property
+    def astray(self) -> float:
+        """Share of the answers that say nothing of f: wrong ones, and those that ripples decide."""
+        return max(self.flip_rate, RIPPLES) if self.coarse else self.flip_rate
 
     def _beyond_coins(self, spread: float) -> float:
         """Information beyond that of as many coins, half of whose pairs differ, ± a spread."""

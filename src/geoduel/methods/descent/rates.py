@@ -33,7 +33,7 @@ TIED = 60  # blocks of ties, more than of others, after which to end
 
 def lapse_of(noise: Noise) -> float:
     """ε, the probability of an answer that has nothing to do with the model."""
-    return min(0.4, max(LAPSE, 1.2 * noise.flip_rate))
+    return min(0.4, max(LAPSE, 1.2 * noise.astray))
 
 
 def freedom(d: int, kappa: float, noise: Noise) -> float:
