@@ -11,7 +11,7 @@ import numpy as np
 from .._numerics.arrays import Array
 from .._support.check import positive_int
 from ..manifolds.base import Manifold
-from .descent.base import DescentMethod
+from .descent.base import RankedMethod
 from .descent.doubt import beats
 from .descent.duel_csa import CSAState, DuelCSA
 from .descent.duel_newton import DuelNewton, NewtonState
@@ -57,7 +57,7 @@ class Restarted(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Auto(DescentMethod):
+class Auto(RankedMethod):
     """The default: `DuelNewton`, and `DuelCSA` where its matrices would be too large.
 
         first step by doubling duels
@@ -71,7 +71,7 @@ class Auto(DescentMethod):
 
     Parameters
     ----------
-    domain, initial_step, x_tol, parallel, min_radius
+    domain, initial_step, x_tol, parallel, min_radius, ranking
         As in `geoduel.DuelNewton`.
     restarts : int
         Runs from random points, each begun when the one before has ended by ``x_tol`` or at the
@@ -128,6 +128,6 @@ class Auto(DescentMethod):
 
     def _method(self, manifold: Manifold) -> Any:
         most = NEWTON if self.domain is None else BOUNDED
-        settings = {f.name: getattr(self, f.name) for f in fields(DescentMethod)}
+        settings = {f.name: getattr(self, f.name) for f in fields(RankedMethod)}
         near = self.domain is None or self.domain.has_nearest
         return (DuelNewton if near and manifold.dim <= most else DuelCSA)(**settings)
