@@ -79,9 +79,9 @@ def test_named_parts_are_handed_as_dictionaries():
         ([0, 1, 0.5], "holds 0.5, which is no index"),
         ([0, True, 2], "holds True, which is no index"),
         ([0, [1, 2], 2], "holds 2 twice"),
-        ("abc", "is no order"),
+        ("abc", "holds 'a', which is no index"),
         (None, "is no order"),
-        ([0, "b", 2], "is no order"),
+        ([0, "b", 2], "holds 'b', which is no index"),
         ({0: 1}, "lacks 1"),
     ],
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from concurrent.futures import Executor
 from typing import Any
 
@@ -132,12 +132,12 @@ def places_of(order: Any, k: int) -> np.ndarray:
     """
     places, before, wrong = np.full(k, -1), 0, ""
     try:
-        groups = [_group(entry) for entry in order]
+        groups = [list(entry) if np.ndim(entry) else [entry] for entry in order]
     except TypeError:
         groups, wrong = [], "is no order"
     for group in groups:
         for i in group:
-            if isinstance(i, bool | np.bool_) or i != i or int(i) != i:
+            if isinstance(i, bool) or not isinstance(i, int | np.integer):
                 wrong = wrong or f"holds {i!r:.40}, which is no index"
             elif not 0 <= i < k:
                 wrong = wrong or f"holds {i!r:.40}"
@@ -154,10 +154,3 @@ def places_of(order: Any, k: int) -> np.ndarray:
             f"{k - 1} once, the best first, and those that are alike in a list"
         )
     return places
-
-
-def _group(entry: Any) -> Sequence[Any]:
-    """The indices that stand at one place."""
-    if isinstance(entry, str | dict):
-        raise TypeError("no index")
-    return list(entry) if np.ndim(entry) else [float(entry)]

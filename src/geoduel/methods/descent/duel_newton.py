@@ -21,10 +21,10 @@ from .blocks import blocks
 from .doubt import BEYOND, Anchor, Claim, Trail, beats, look_around
 from .face import NO_EXITS, Exits, Face, face_at
 from .first_step import Begin, First, begin, directions, first_step
-from .fit import ONCE, RANKED, fit
+from .fit import fit
 from .memory import Memory, Stretch, Window, whitened
 from .noise import Noise, lead
-from .ranked import FASTER, SURE, corners_of_block, coverage, heard, ranked, scores
+from .ranked import FASTER, STEPS, SURE, corners_of_block, coverage, heard, ranked, scores
 from .rates import (
     BLUR,
     CLIP,
@@ -694,9 +694,9 @@ class DuelNewton(RankedMethod):
         seen = window
         if n < d:  # along a face the older gradients are of no use: its normal was in them
             seen, memory = window.along(place.face, state.metric), Memory.empty(d)
-        lapse = lapse_of(noise, SURE) if self.ranking else lapse_of(noise)
+        lapse, steps = (lapse_of(noise, SURE), STEPS) if self.ranking else (lapse_of(noise), 2)
         tau, near = freedom(d, state.contradiction, noise), nearness(d, noise) / state.scale**2
-        g, H = fit(seen, tau, lapse, near, memory, RANKED if self.ranking else ONCE)
+        g, H = fit(seen, tau, lapse, near, memory, steps)
         kept = recent(d) if noise.flip_rate > NOISY else recent(d, memory.misfit)
         if n == d:
             old = window.part(slice(0, max(0, len(window.answers) - kept)))
@@ -739,15 +739,12 @@ class DuelNewton(RankedMethod):
         # Signs that follow the last displacement contradict the model: longer probes, freer fits.
         # Ties say that probes are too short: with half of them, the length stays.
         cosine = _cosine(-duels.signs @ probes.e, state.path)
-        ties = duels.ties
         learned, rate = noise.learned * state.patience, noise.capacity * state.patience
-        told = coverage(d, self.ranking) if self.ranking else 1.0
-        if n and (ties <= 0.5 or state.size < state.longest):
-            learned *= 1 - 2 * ties
+        if n and (duels.ties <= 0.5 or state.size < state.longest):
+            learned *= 1 - 2 * duels.ties
         if self.ranking:
-            learned *= FASTER * told
-        grown = math.sqrt(told) * gain(n, rate) * cosine
-        delta = state.scale * (shrink(d) ** learned * math.exp(grown))
+            learned *= FASTER * coverage(d, self.ranking)
+        delta = state.scale * (shrink(d) ** learned * math.exp(gain(n, rate) * cosine))
         delta = min(delta, place.farthest * math.sqrt(d) / float(np.linalg.norm(A)))
 
         noise = noise.rescaled(delta / state.scale)
@@ -769,13 +766,13 @@ class DuelNewton(RankedMethod):
             trail=state.trail,
             held=move.held,
             exits=duels.exits,
-            tied=state.tied + 1 if n and ties >= 0.4 else max(0.0, state.tied - 0.5),
+            tied=state.tied + 1 if n and duels.ties >= 0.4 else max(0.0, state.tied - 0.5),
             patience=state.patience,
             claim=state.claim,
             refuted=state.refuted,
         )
         longest = float(abs(probes.steps).max()) if n else delta * float(abs(A).max())
-        return new.ended(manifold, self.x_tol, ties, longest, n)
+        return new.ended(manifold, self.x_tol, duels.ties, longest, n)
 
 
 def _cosine(a: np.ndarray, b: np.ndarray) -> float:

@@ -6,10 +6,7 @@ import numpy as np
 
 from .memory import Memory, Stretch, Window, logistic
 
-__all__ = ["ONCE", "RANKED", "fit"]
-
-ONCE = (2, 7)  # Newton steps, and conjugate gradients of each
-RANKED = (4, 7)  # the same for rankings, whose margins are sharp
+__all__ = ["fit"]
 
 
 def fit(
@@ -18,14 +15,14 @@ def fit(
     lapse: float,
     near: float = 0.0,
     memory: Memory | None = None,
-    most: tuple[int, int] = ONCE,
+    steps: int = 2,
 ) -> tuple[np.ndarray, Stretch]:
     """Most probable gradient and Hessian, given duels.
 
     Maximises Σ log[ε + (1-2ε) σ(1.7 s_i e_i'(g + H z_i)/w_i)] - |H - I|²/(2τ²) - |g|²/(2ρ²) over
     vectors g and symmetric H: logistic regression with lapses. Two Newton steps with the majorised
-    Hessian of the logarithm, each by at most 7 steps of conjugate gradients; rankings take more.
-    Remembered gradients g_k at z_k subtract |g_k - g - H z_k|²/2, in the norm of their precision.
+    Hessian of the logarithm, each by at most 7 steps of conjugate gradients. Remembered gradients
+    g_k at z_k subtract |g_k - g - H z_k|²/2, in the norm of their precision.
 
     The answers depend on H only through S = (H - I) Q, with orthonormal columns Q that span the k
     centres, and the prior then makes H = I + SQ' + QS' - QQ'SQ'. So the unknowns are g and S, and
@@ -45,8 +42,8 @@ def fit(
         1/ρ². The prior of g is that of H = I: it ties the gradient about the mean centre.
     memory : Memory, optional
         The remembered gradients.
-    most : tuple of int
-        Newton steps, and conjugate gradients of each.
+    steps : int
+        Newton steps: rankings take more, since their margins are sharp.
 
     Returns
     -------
@@ -79,7 +76,7 @@ def fit(
     G = np.zeros_like(Q)
     stiffness = np.full(Q.shape[1], 1 / tau**2)
     stiffness[0] = 0
-    for _ in range(most[0]):
+    for _ in range(steps):
         X = C[about]
         rise, bend = logistic(s * slope * np.vecdot(E @ (G + Q), X), lapse)
         weight, force = bend * slope**2, rise * s * slope
@@ -107,7 +104,7 @@ def fit(
         residual = first = float(np.vdot(R, P))
         if not first > 0:  # nothing but ties
             break
-        for _ in range(most[1]):
+        for _ in range(7):
             T = E.T @ (X * (np.vecdot(E @ P, X) * weight)[:, None]) + _normal(P, Q) * stiffness
             T += memory.weighted(Y @ P.T).T @ Y
             T[:, 0] += near * P[:, 0]

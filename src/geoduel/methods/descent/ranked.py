@@ -16,6 +16,7 @@ from .noise import Noise
 
 __all__ = [
     "FASTER",
+    "STEPS",
     "SURE",
     "corners",
     "corners_of_block",
@@ -30,6 +31,7 @@ __all__ = [
 # Frozen; docs/notebook/duel-newton.md says what they were tuned on.
 SHARE = 0.5  # of the directions, in a block: with fresh ones the point moves twice as often
 FASTER = 2.0  # shrinking of the probes, to that by as many duels as directions
+STEPS = 4  # of the fit: margins are sharp
 SURE = 0.01  # `LAPSE` of rankings
 SHARP = 0.1  # width of the sigmoid, in probe lengths: neighbours in an order are close
 
