@@ -308,8 +308,9 @@ def _by_rankings(method: Method, oracle: Ranking) -> Method:
 
     In a domain, with a log, and with several problems it asks pairs.
     """
-    useful = isinstance(method, RankedMethod) and method.domain is None and oracle.most > 2
-    return replace(method, ranking=oracle.most) if useful else method
+    if not isinstance(method, RankedMethod) or method.domain is not None or oracle.most < 3:
+        return method
+    return replace(method, ranking=oracle.most)
 
 
 def _among(

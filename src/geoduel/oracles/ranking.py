@@ -97,8 +97,8 @@ class Ranking(OracleBase):
     def answers(
         self, x: Array, y: Array, point_ndim: int | None = None, executor: Executor | None = None
     ) -> Any:
-        point_ndim = x.ndim if point_ndim is None else point_ndim
-        lead, (x, y) = along_one_axis(point_ndim, x, y)
+        axes: int = x.ndim if point_ndim is None else point_ndim
+        lead, (x, y) = along_one_axis(axes, x, y)
         first, second = self.places(namespace(x).stack([x, y], axis=1), executor).T
         signs = np.sign(first - second)
         return as_like(np.reshape(signs, lead), x) if lead else int(signs[0])
