@@ -24,7 +24,7 @@ from .first_step import Begin, First, begin, directions, first_step
 from .fit import fit
 from .memory import Memory, Stretch, Window, whitened
 from .noise import Noise, lead
-from .ranked import FASTER, STEPS, SURE, corners_of_block, coverage, heard, ranked, scores
+from .ranked import APART, FASTER, STEPS, SURE, corners_of_block, coverage, heard, ranked, scores
 from .rates import (
     BLUR,
     CLIP,
@@ -652,11 +652,15 @@ class DuelNewton(RankedMethod):
     def _ranked(
         self, manifold: Manifold, state: NewtonState, probes: Probes, rng: np.random.Generator
     ) -> Generator[Any, Any, Duels]:
-        """Rankings of groups of points, which are heard as duels between neighbours."""
+        """Rankings of groups of points, which are heard as duels between neighbours.
+
+        Where answers are wrong, neighbours change places: then those beyond them are heard.
+        """
         d, k = manifold.dim, self.ranking or 0
         groups, steps = (a.reshape(-1, k, d) for a in (probes.e, probes.steps))
         places, noise = yield from ranked(manifold, state.frame, steps, probes.noise, rng)
-        window, signs = heard(groups, places, state.scale), scores(places).ravel()
+        apart = APART if noise.flip_rate > NOISY else 1
+        window, signs = heard(groups, places, state.scale, apart), scores(places).ravel()
         ties = float(np.mean(window.answers == 0))
         return Duels(signs, ties, window, noise, np.zeros(d), NO_EXITS)
 

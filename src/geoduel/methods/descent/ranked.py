@@ -15,6 +15,7 @@ from .memory import Window
 from .noise import Noise
 
 __all__ = [
+    "APART",
     "FASTER",
     "STEPS",
     "SURE",
@@ -32,7 +33,8 @@ __all__ = [
 SHARE = 0.5  # of the directions, in a block: with fresh ones the point moves twice as often
 FASTER = 2.0  # shrinking of the probes, to that by as many duels as directions
 STEPS = 4  # of the fit: margins are sharp
-SURE = 0.01  # `LAPSE` of rankings
+SURE = 0.03  # `LAPSE` of rankings
+APART = 2  # places between the pairs that are heard, where answers are wrong
 SHARP = 0.1  # width of the sigmoid, in probe lengths: neighbours in an order are close
 
 
@@ -96,27 +98,33 @@ def whole(k: int) -> float:
 def ranked(
     manifold: Manifold, frame: Frame, steps: np.ndarray, noise: Noise, rng: np.random.Generator
 ) -> Generator[Any, Any, tuple[np.ndarray, Noise]]:
-    """Places of points with coordinates of shape (r, k, d); pairs of them are asked again."""
+    """Places of points with coordinates of shape (r, k, d); pairs of them are asked again.
+
+    These are half of all places apart: neighbours would differ where answers are mostly right.
+    """
     r, k, d = steps.shape
     places = yield from rankings(manifold, frame, steps)
     repeats, noise = noise.due(r * (k - 1), d)
     if not repeats:
         return places, noise
     row = rng.integers(r, size=repeats)
-    i, j = np.array([rng.permutation(k)[:2] for _ in row]).T
+    order, place = np.argsort(places[row], axis=1), rng.integers(k - k // 2, size=repeats)
+    i, j = (order[np.arange(repeats), p] for p in (place, place + k // 2))
     again = yield from duels(manifold, frame, steps[row, i], steps[row, j])
     return places, noise.see(np.sign(places[row, i] - places[row, j]), again)
 
 
-def heard(e: np.ndarray, places: np.ndarray, scale: float) -> Window:
-    """What rankings of the points ``scale`` e say: a duel of each pair of neighbours in an order.
+def heard(e: np.ndarray, places: np.ndarray, scale: float, apart: int = 1) -> Window:
+    """What rankings of the points ``scale`` e say: a duel of each pair so many places apart.
 
-    All others follow from these. Each has a centre of its own, the middle of the pair.
+    From neighbours all others follow. Where answers are wrong, these are who changes places. Each
+    duel has a centre of its own, the middle of the pair.
     """
     order = np.argsort(places, axis=1, kind="stable")
     sorted_ = np.take_along_axis(e, order[..., None], axis=1)
     at = np.take_along_axis(places, order, axis=1)
-    worse, better = (a.reshape(-1, e.shape[-1]) for a in (sorted_[:, 1:], sorted_[:, :-1]))
-    signs = np.sign(np.diff(at, axis=1)).ravel().astype(float)
+    first, second = slice(None, -apart), slice(apart, None)
+    better, worse = (sorted_[:, rows].reshape(-1, e.shape[-1]) for rows in (first, second))
+    signs = np.sign(at[:, second] - at[:, first]).ravel().astype(float)
     n, middles = len(signs), scale / 2 * (worse + better)
     return Window((worse - better) / 2, middles, np.arange(n), signs, np.full(n, SHARP * scale))
