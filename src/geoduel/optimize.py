@@ -131,8 +131,9 @@ def minimize(
     ----------
     oracle : callable
         ``oracle(x, y)`` answers +1 if y is preferred, -1 if x is preferred, 0 for a tie; see
-        `geoduel.from_objective` and `geoduel.from_preference`. Or a ``pymanopt.Problem``, of which
-        only values of the cost are compared; ``manifold`` is then left out.
+        `geoduel.from_objective` and `geoduel.from_preference`. One of `geoduel.from_ranking` puts
+        several points in order. Or a ``pymanopt.Problem``, of which only values of the cost are
+        compared; ``manifold`` is then left out.
     manifold : Manifold or Domain
         Where the points live. A domain, such as `geoduel.space` makes, stands for its manifold and
         holds.
@@ -240,8 +241,8 @@ def minimize(
     else:
         chosen, x0 = _among(among, manifold, method, feasible, options, x0)
     chosen, x0 = start_point(chosen, manifold, x0, rng)
-    if isinstance(oracle, Ranking) and chosen is not method and "ranking" not in options:
-        alone = log is None and x0.shape == manifold.point_shape
+    if isinstance(oracle, Ranking) and isinstance(method, str) and "ranking" not in options:
+        alone = log is None and tuple(x0.shape) == tuple(manifold.point_shape)
         chosen = _by_rankings(chosen, oracle) if alone else chosen
     chosen = in_lock_step_if_many(chosen, manifold, x0)
     chosen, iterations = chosen.plan(manifold, x0, iterations=iterations, budget=budget)

@@ -188,8 +188,8 @@ class DuelCSA(RankedMethod):
     differ like coins, the probes are longer than the steps. ``parallel=k`` takes k directions a
     step in place of two, up to d/3, where it needs about 1.25 times the duels.
 
-    With ``ranking=k`` the z_i are the k corners of a regular simplex in k - 1 directions, put in
-    order, and h = -Σ w_i z_i with weights w that fall evenly from the worst to the best.
+    With ``ranking=k`` the z_i are the k corners of a regular simplex in k - 1 directions. They are
+    put in order, and h = -Σ w_i z_i with weights that fall evenly from the worst to the best.
 
     In a domain, f of the projection is minimised, and only projections are compared. The search may
     then be outside by a few probes. From there the probes tell of directions along the boundary,
