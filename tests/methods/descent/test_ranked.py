@@ -148,6 +148,19 @@ def test_who_ranks_fewer_points_is_asked_pairs():
     assert set(calls) == {2}
 
 
+def test_runs_with_a_log_and_methods_of_pairs_ask_pairs(tmp_path):
+    problem, calls, log = Quadratic.random(3, 3.0, 2), [], tmp_path / "run.log"
+    oracle = gd.from_ranking(judge(problem, calls))
+    short = gd.minimize(oracle, problem.manifold, problem.x0, budget=30, rng=0, log=log)
+    asked = len(calls)
+    again = gd.minimize(oracle, problem.manifold, problem.x0, budget=40, rng=0, log=log)
+    assert len(calls) - asked <= 40 - short.duels + 3  # the others are in the file
+    assert problem.gap(again.x) <= problem.gap(short.x)
+    assert "ranking" not in log.read_text().splitlines()[0]  # as before there were any
+    gd.minimize(oracle, problem.manifold, problem.x0, method="stp", budget=20, rng=0)
+    assert set(calls) == {2}
+
+
 def test_ties_of_all_points_end_a_run():
     flat = gd.from_ranking(lambda points: [list(range(len(points)))])
     with pytest.warns(gd.errors.TiesWarning):
