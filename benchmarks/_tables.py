@@ -200,6 +200,22 @@ def duels_noise() -> list[str]:
     return lines[:-1] + about(used, "seeds")
 
 
+def duels_rankings() -> list[str]:
+    rows, lines, used = read("duels"), [], []
+    for key, row in rows.items():
+        ranked = rows.get(f"{key} rankings of 8")
+        if not key.startswith("ranked ") or ranked is None:
+            continue
+        used += [row, ranked]
+        name, _, method = key.removeprefix("ranked ").rpartition(" ")
+        label = name + {"auto": "", "duel-csa": ", DuelCSA"}[method]
+        least = f"{row['goal']:.0e}".replace("e-0", "e-")
+        numbers = (number(each, 4) for each in (row["duels"], ranked["rounds"], ranked["duels"]))
+        lines.append([label, least, *numbers])
+    heads = ("problem", "goal", "duels alone", "rankings of 8: rounds", "their comparisons")
+    return markdown(heads, lines) + about(used, "seeds")
+
+
 def _people(cells: dict[str, str], measured: Callable[[dict[str, Any]], str]) -> list[str]:
     rows = read("people")
     used = {label: rows[key] for key, label in cells.items() if key in rows}
@@ -726,6 +742,7 @@ TABLES: dict[str, Callable[[], list[str]]] = {
     "geometry-accuracy": geometry_accuracy,
     "duels": duels,
     "duels-noise": duels_noise,
+    "duels-rankings": duels_rankings,
     "stated": stated,
     "people": people,
     "tilts": tilts,

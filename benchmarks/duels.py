@@ -1,7 +1,7 @@
 """How many duels to 3, 6 and 9 digits: the default method beside others.
 
     python benchmarks/duels.py [--full] [--save] [--sweep | --bounded | --elsewhere | --flips |
-                                --bradley-terry | --corners]
+                                --bradley-terry | --corners | --rankings]
                                [--only NAME ...] [--methods NAME ...]
                                [--first-seed 340] [--seeds 10]
 
@@ -17,9 +17,10 @@ which was seen when. ``--bounded``: problems with a domain, most with the optimu
 ``--elsewhere``: the other manifolds. ``--flips``: every fifth answer is wrong; the share of the gap
 that is left after so many duels, by the default and by DuelCSA, and how far the optimum was said to
 be. ``--bradley-terry``: the same where near points are told apart by chance. ``--corners``: with
-wrong answers, where the optimum is at a corner of a domain. pycma and nevergrad run where they are
-installed, in normal coordinates at the start; pycma ranks λ points a generation, counted as
-λ log2 λ duels; nevergrad's (1+1) strategy compares one point with the incumbent.
+wrong answers, where the optimum is at a corner of a domain. ``--rankings``: rounds and comparisons
+where eight points are put in order at once, by a judge that ranks or by duels. pycma and nevergrad
+run where they are installed, in normal coordinates at the start; pycma ranks λ points a generation,
+counted as λ log2 λ duels; nevergrad's (1+1) strategy compares one point with the incumbent.
 """
 
 from __future__ import annotations
@@ -42,6 +43,7 @@ import numpy as np
 
 import geoduel as gd
 from geoduel.methods.frame import Frame
+from geoduel.methods.sorting import merge_insertion
 from geoduel.problems import Karcher
 from geoduel.problems import Problem
 from geoduel.problems import Quadratic
@@ -157,7 +159,7 @@ BOUNDED: dict[str, tuple[Callable[[int], Any], int]] = {
 }
 ALL: dict[str, tuple[Callable[[int], Any], int]] = PROBLEMS | SWEEP | BOUNDED | ELSEWHERE
 QUICK = ("quadratic-30-1e0", "karcher-5")
-QUICK_METHODS = ("auto", "duel-csa")
+QUICK_METHODS = ["auto", "duel-csa"]
 METHODS = ("auto", "duel-newton", "duel-csa", "block", "rdngd")
 
 
@@ -392,6 +394,73 @@ def corners(seeds: range, results: Results) -> None:
             wrong_answers(name, BOUNDED[name][0], flip, "auto", seeds, (1000, 2000, 4000), results)
 
 
+RANKED = {
+    "quadratic d = 30, condition 1e2": (PROBLEMS["quadratic-30-1e2"][0], 0.0, 1e-6, 10_000),
+    "Rayleigh n = 30": (lambda s: Rayleigh.random(30, s), 0.0, 1e-6, 20_000),
+    "Rosenbrock d = 20": (PROBLEMS["rosenbrock-20"][0], 0.0, 1e-6, 40_000),
+    "quadratic, 10 % wrong": (PROBLEMS["quadratic-30-1e2"][0], 0.1, 1e-2, 6_000),
+}
+AT_ONCE = 8
+
+
+def rankings(seeds: range, results: Results, names: list[str], methods: list[str]) -> None:
+    """By duels, and by rankings of eight: rounds, one question each, and comparisons.
+
+    A ranking is one round, and a duel is one. Comparisons are duels of a sort by merge insertion.
+    Without wrong answers the judge ranks, so that a run has both numbers from the same questions.
+    """
+    for name in names:
+        make, flip, goal, budget = RANKED[name]
+        for method in methods:
+            for k in (None, AT_ONCE):
+                found = [to_goal(make(s), flip, goal, budget, method, k, s) for s in seeds]
+                rounds, duels = np.median(found, axis=0)
+                low, high = np.min(found, axis=0)[1], np.max(found, axis=0)[1]
+                label = f"{name} {method}" + (f" rankings of {k}" if k else "")
+                print(
+                    f"{label:60s} {rounds:.0f} rounds, {duels:.0f} comparisons ({low:.0f} to "
+                    f"{high:.0f})",
+                    flush=True,
+                )
+                results.add(
+                    f"ranked {label}", goal=goal, rounds=rounds, duels=duels, range=[low, high]
+                )
+
+
+def to_goal(
+    problem: Any, flip: float, goal: float, budget: int, method: str, k: int | None, seed: int
+) -> tuple[float, float]:
+    """Rounds and comparisons to a share of the first gap; infinite where it is not reached."""
+    rounds = duels = 0  # as asked
+    first, end = float(problem.gap(problem.x0)), (math.inf, math.inf)
+    judge = gd.Noisy(problem.oracle(), flip=flip, rng=seed) if flip else problem.oracle()
+
+    def rank(points: np.ndarray) -> list[list[int]]:
+        """By merge insertion, so that wrong answers do what they would do there."""
+        nonlocal rounds, duels
+        sort, answer = merge_insertion(len(points)), None
+        rounds += 1
+        try:
+            while True:
+                i, j = sort.send(answer)  # type: ignore[arg-type]
+                answer, duels = int(judge(points[i], points[j])), duels + 1
+        except StopIteration as order:
+            return order.value
+
+    def seen(progress: gd.Progress) -> bool:
+        nonlocal end
+        if float(problem.gap(progress.x)) > goal * first:
+            return False
+        end = rounds, duels
+        return True
+
+    oracle = gd.from_ranking(rank, most=k or 2, rng=seed)
+    gd.minimize(
+        oracle, problem.manifold, problem.x0, method=method, budget=budget, rng=seed, callback=seen
+    )
+    return end
+
+
 def main() -> None:
     parser = results_parser(__doc__)
     parser.add_argument("--sweep", action="store_true", help="quadratics of dimension 2 to 1000")
@@ -400,7 +469,8 @@ def main() -> None:
     parser.add_argument("--flips", action="store_true", help="every fifth answer wrong")
     parser.add_argument("--bradley-terry", action="store_true", help="near points told by chance")
     parser.add_argument("--corners", action="store_true", help="wrong answers at vertices")
-    parser.add_argument("--only", nargs="+", choices=[*ALL], metavar="NAME")
+    parser.add_argument("--rankings", action="store_true", help="eight points put in order at once")
+    parser.add_argument("--only", nargs="+", choices=[*ALL, *RANKED], metavar="NAME")
     parser.add_argument("--methods", nargs="+", metavar="NAME")
     parser.add_argument("--first-seed", type=int, default=FIRST_SEED)
     parser.add_argument("--seeds", type=int, help="seeds a problem; by default 3, in full 10")
@@ -420,6 +490,8 @@ def main() -> None:
     ):
         if wanted:
             return run(seeds, results)
+    if args.rankings:
+        return rankings(seeds, results, args.only or [*RANKED], args.methods or QUICK_METHODS)
     wanted = args.methods or (QUICK_METHODS if quick else None)
     for name in names:
         report(name, methods(wanted), seeds, results)

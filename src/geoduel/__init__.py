@@ -78,6 +78,7 @@ from .oracles import (
     Shuffled,
     from_objective,
     from_preference,
+    from_ranking,
     paired,
 )
 from .result import History, Result
@@ -168,6 +169,7 @@ __all__ = [
     "from_objective",
     "from_preference",
     "from_pymanopt",
+    "from_ranking",
     "geometric",
     "import_study",
     "load_study",

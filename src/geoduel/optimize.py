@@ -49,13 +49,16 @@ from .methods.base import (
     pick,
     questions,
 )
+from .methods.descent.base import RankedMethod
 from .methods.lock_step import LockStep, in_lock_step_if_many
 from .methods.named import MethodName, Settings, named, start_point
 from .methods.people.among import Among, AmongState
 from .methods.people.choice import for_items
+from .methods.sorting import most_duels
 from .oracles import from_objective
 from .oracles.base import Oracle, answers_of, check_oracle, handed
 from .oracles.logged import Logged, fingerprint, seed_in
+from .oracles.ranking import Ranking
 from .result import SMALL, History, Result
 
 __all__ = ["Callback", "Progress", "minimize"]
@@ -128,8 +131,9 @@ def minimize(
     ----------
     oracle : callable
         ``oracle(x, y)`` answers +1 if y is preferred, -1 if x is preferred, 0 for a tie; see
-        `geoduel.from_objective` and `geoduel.from_preference`. Or a ``pymanopt.Problem``, of which
-        only values of the cost are compared; ``manifold`` is then left out.
+        `geoduel.from_objective` and `geoduel.from_preference`. One of `geoduel.from_ranking` puts
+        several points in order. Or a ``pymanopt.Problem``, of which only values of the cost are
+        compared; ``manifold`` is then left out.
     manifold : Manifold or Domain
         Where the points live. A domain, such as `geoduel.space` makes, stands for its manifold and
         holds.
@@ -237,6 +241,9 @@ def minimize(
     else:
         chosen, x0 = _among(among, manifold, method, feasible, options, x0)
     chosen, x0 = start_point(chosen, manifold, x0, rng)
+    if isinstance(oracle, Ranking) and isinstance(method, str) and "ranking" not in options:
+        alone = log is None and tuple(x0.shape) == tuple(manifold.point_shape)
+        chosen = _by_rankings(chosen, oracle) if alone else chosen
     chosen = in_lock_step_if_many(chosen, manifold, x0)
     chosen, iterations = chosen.plan(manifold, x0, iterations=iterations, budget=budget)
     alone = chosen.method if isinstance(chosen, LockStep) else chosen
@@ -251,7 +258,7 @@ def minimize(
         if log is not None:
             about = {
                 "manifold": repr(manifold),
-                "method": repr(chosen),
+                "method": _as_logged(chosen),
                 "version": chosen.version,
                 "x0": fingerprint(x0),
                 "rng": seed,
@@ -295,6 +302,21 @@ def minimize(
             stacklevel=2,
         )
     return result
+
+
+def _as_logged(method: Method) -> str:
+    """A method with its settings; what 0.3.0 lacked is named if given, so that its logs go on."""
+    return repr(method).replace(", ranking=None", "").replace(", smoothing=0.0", "")
+
+
+def _by_rankings(method: Method, oracle: Ranking) -> Method:
+    """The method with rankings of as many points as the oracle takes, where it has a use for them.
+
+    In a domain, with a log, and with several problems it asks pairs.
+    """
+    if not isinstance(method, RankedMethod) or method.domain is not None or oracle.most < 3:
+        return method
+    return replace(method, ranking=oracle.most)
 
 
 def _among(
@@ -434,11 +456,12 @@ class _Run:
         """All pairs of the run; `state` is always that of the last finished iteration."""
         self.record()
         method, manifold, rng = self.method, self.manifold, self.rng
-        step = partial(questions, method)  # the first step is checked; all would cost a tenth
+        # The first step is checked; all would cost a tenth.
+        step = checked = partial(questions, method, rank=self.rank if self.ranks else None)
         while self.iteration < self.most_iterations:
             best = self.state.best
             self.state = yield from step(manifold, self.state, rng)
-            step = method.step
+            step = checked if method.ranking else method.step
             self.iteration += 1
             if self.watched:
                 self.log_iteration(best)
@@ -517,6 +540,30 @@ class _Run:
         all_tied = ties == batch * self.problems
         self.ties_in_a_row = self.ties_in_a_row + batch if all_tied else 0
         return answer + self.on_tie * xp.astype(tied, answer.dtype) if ties else answer
+
+    @property
+    def ranks(self) -> bool:
+        """Whether the oracle puts as many points in order as the method likes."""
+        return isinstance(self.oracle, Ranking) and self.oracle.most >= (self.method.ranking or 0)
+
+    def rank(self, points: Array) -> np.ndarray:
+        """Put rankings to an oracle that ranks, each counted as the duels that a sort may take."""
+        self.idle = 0
+        if self.deadline is not None and time.perf_counter() >= self.deadline:
+            raise _TimeIsOver
+        r, k = points.shape[:2]
+        duels = r * most_duels(k)
+        if self.duels + duels > self.most_duels:
+            raise BudgetExhaustedError
+        most = self.parallel or r
+        parts = [points[i : i + most, ...] for i in range(0, r, most)]
+        places = np.concatenate([self.oracle.places(part, self.executor) for part in parts])  # type: ignore[attr-defined]
+        self.duels += duels
+        self.rounds += len(parts)
+        ties = sum(k - len(np.unique(row)) for row in places)
+        self.ties += ties
+        self.ties_in_a_row = self.ties_in_a_row + ties if ties == r * (k - 1) else 0
+        return places
 
     def ask_many(self, x: Array, y: Array, asked: np.ndarray) -> Any:
         """Put the pairs of many runs to the oracle; ``asked`` tells which are not just to fill."""

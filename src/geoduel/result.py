@@ -100,11 +100,12 @@ class Result:
         Iterations finished.
     duels : int
         Duels asked, ties included. Of one problem, the one with most, where leading axes hold
-        several.
+        several. A ranking that is told at once counts as the most duels that its sort may take.
     ties : int
         Duels answered with a tie, over all problems.
     rounds : int
-        How often the oracle was asked, one duel or a batch at once: what parallel duels save.
+        How often the oracle was asked, one duel or a batch at once, of rankings, too: what parallel
+        duels save.
     stop_reason : str
         "iterations", "budget", "timeout", "callback", "interrupted", or the method's own words:
         "x_tol", "resolution". "ties" after 200 of them in a row; "idle" where a thousand times in

@@ -13,7 +13,7 @@ from .._numerics.arrays import Array
 from .._support.check import positive, positive_int
 from ..errors import ArgumentError
 from ..manifolds.base import Manifold
-from .descent.base import DescentMethod
+from .descent.base import RankedMethod
 from .descent.doubt import beats
 from .descent.duel_csa import CSAState, DuelCSA
 from .descent.duel_newton import DuelNewton, NewtonState
@@ -60,7 +60,7 @@ class Restarted(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Auto(DescentMethod):
+class Auto(RankedMethod):
     """The default: `DuelNewton`, and `DuelCSA` where its matrices would be too large.
 
         first step by doubling duels
@@ -76,7 +76,7 @@ class Auto(DescentMethod):
 
     Parameters
     ----------
-    domain, initial_step, x_tol, parallel, min_radius, smoothing
+    domain, initial_step, x_tol, parallel, min_radius, ranking, smoothing
         As in `geoduel.DuelNewton`.
     restarts : int
         Runs from random points, each begun when the one before has ended by ``x_tol`` or at the
@@ -155,7 +155,7 @@ class Auto(DescentMethod):
     def _method(self, manifold: Manifold, run: int = 0) -> Any:
         """The method of a run; that of the start is number 0."""
         most = NEWTON if self.domain is None else BOUNDED
-        settings: dict[str, Any] = {f.name: getattr(self, f.name) for f in fields(DescentMethod)}
+        settings: dict[str, Any] = {f.name: getattr(self, f.name) for f in fields(RankedMethod)}
         near = self.domain is None or self.domain.has_nearest
         if near and manifold.dim <= most:
             smoothing = 0.0 if run % 2 else self.smoothing * 2.0 ** (run // 2)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any, ClassVar, Protocol
 
@@ -20,6 +20,7 @@ from ..domains.base import Domain
 from ..errors import ArgumentError
 from ..manifolds.base import Manifold
 from .rounds import Rounds, in_lock_step
+from .sorting import in_pairs
 
 __all__ = [
     "IDLE",
@@ -74,6 +75,9 @@ class Method(ABC):
         refuse to go on.
     feasible_first : bool
         Whether the domain decides duels where it can: see `geoduel.domains.feasible_first`.
+    ranking : int or None
+        Most points that the step wants put in order at once: it may then yield
+        `geoduel.methods.sorting.Ranks`, too, and be sent places. None for pairs alone.
     single : bool
         Whether it runs one problem: several are then run in lock step, see `steps`. Other methods
         take a start with leading axes themselves.
@@ -86,6 +90,7 @@ class Method(ABC):
     domain: Domain | None = None
     parallel: int | None = None
     x_tol: float | None = None
+    ranking: int | None = None
     version: ClassVar[int] = 1
     feasible_first: ClassVar[bool] = False
     single: ClassVar[bool] = False
@@ -129,9 +134,10 @@ class Method(ABC):
         between problems, if each asks the same duels as alone, up to rounding.
         """
         each = zip(states, rngs, strict=True)
-        return in_lock_step(
-            (self.step(manifold, state, rng) for state, rng in each), len(manifold.point_shape)
-        )
+        steps = (self.step(manifold, state, rng) for state, rng in each)
+        if self.ranking:
+            steps = map(in_pairs, steps)
+        return in_lock_step(steps, len(manifold.point_shape))
 
     def with_domain(self, domain: Domain) -> Method:
         """The same method on a feasible set; for dataclasses with a field ``domain``."""
@@ -191,14 +197,23 @@ def are_sound(manifold: Manifold, *points: Array) -> bool:
 
 
 def questions(
-    method: Method, manifold: Manifold, state: Any, rng: np.random.Generator
+    method: Method,
+    manifold: Manifold,
+    state: Any,
+    rng: np.random.Generator,
+    rank: Callable[[Array], np.ndarray] | None = None,
 ) -> Generator[tuple[Array, Array], Any, Any]:
-    """`Method.step`, with errors that say what it yields or returns that it should not."""
+    """`Method.step` in pairs, with errors that say what it yields or returns that it should not.
+
+    Rankings are answered by ``rank``, or made of duels.
+    """
     step = method.step(manifold, state, rng)
     if not isinstance(step, Generator):
         raise ArgumentError(
             f"{_name(method)}.step must be a generator of pairs of points, got {step!r:.80}"
         )
+    if method.ranking:
+        step = in_pairs(step, rank)
     shape, answer = manifold.point_shape, None
     try:
         while True:

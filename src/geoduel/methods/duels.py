@@ -11,8 +11,9 @@ from .._numerics.arrays import Array, namespace
 from ..domains.base import Domain
 from ..manifolds.base import Manifold
 from .frame import Frame, to_numpy
+from .sorting import Ranks
 
-__all__ = ["duels", "mirrored_duels", "projected_duels"]
+__all__ = ["duels", "mirrored_duels", "projected_duels", "rankings"]
 
 
 def mirrored_duels(
@@ -44,6 +45,14 @@ def projected_duels(
     x, y = (frame.at(manifold, c, domain) for c in (a, b))
     a, b = (frame.coordinates(manifold, p) for p in (x, y))
     return (yield from _ask(manifold, x, y)), (a - b) / 2, (a + b) / 2
+
+
+def rankings(manifold: Manifold, frame: Frame, c: np.ndarray) -> Generator[Any, Any, np.ndarray]:
+    """Put points Exp_x(c_ij), for coordinates of shape (r, k, d), in order for each i.
+
+    Their places, shape (r, k), are the numbers of better points.
+    """
+    return (yield Ranks(frame.at(manifold, c)))
 
 
 def _ask(manifold: Manifold, x: Array, y: Array) -> Generator[tuple[Array, Array], Any, np.ndarray]:

@@ -115,6 +115,7 @@ class Settings(TypedDict, total=False):
     prior_radius: float | None
     radius: float | Callable[[int], float] | None
     ranked: int | None
+    ranking: int | None
     restarts: int
     returns: Literal["best", "last", "random"]
     samples: int | None

@@ -7,6 +7,7 @@ from .objective import from_objective
 from .paired import paired
 from .people import Person, draw_crowd, draw_person
 from .preference import from_preference
+from .ranking import Ranking, from_ranking
 from .repeated import Repeated
 from .retried import Retried
 from .shuffled import PositionBias, Shuffled
@@ -19,6 +20,7 @@ __all__ = [
     "Oracle",
     "Person",
     "PositionBias",
+    "Ranking",
     "Record",
     "Recorded",
     "Repeated",
@@ -31,5 +33,6 @@ __all__ = [
     "draw_person",
     "from_objective",
     "from_preference",
+    "from_ranking",
     "paired",
 ]

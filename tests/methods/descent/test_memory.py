@@ -142,3 +142,11 @@ def test_logistic_is_the_derivative_of_the_likelihood():
     second = (value(margin + h) - 2 * value(margin) + value(margin - h)) / h**2
     assert (bend > np.maximum(0, -second) - 1e-6).all()
     np.testing.assert_allclose(bend[second < 0], -second[second < 0], atol=2e-3)
+
+
+def test_pooled_duels_have_the_mean_of_their_centres():
+    rng = np.random.default_rng(0)
+    E, Z = rng.standard_normal((2, 5, 3))
+    duels = Window(E, Z, np.arange(5), np.ones(5), np.ones(5)).pooled(2)
+    np.testing.assert_allclose(duels.centres, [Z[:2].mean(0), Z[2:4].mean(0), Z[4]])
+    assert duels.about.tolist() == [0, 0, 1, 1, 2]

@@ -8,13 +8,14 @@ from typing import Any
 import numpy as np
 
 from ..._numerics.arrays import Array
-from ..._support.check import positive
+from ..._support.check import positive, positive_int
 from ...domains.base import Domain
+from ...errors import ArgumentError
 from ...manifolds.base import Manifold
 from ..base import DuelMethod, default_radius
 from ..frame import Frame
 
-__all__ = ["DescentMethod", "capped", "converged", "recommend", "stranded"]
+__all__ = ["DescentMethod", "RankedMethod", "capped", "converged", "recommend", "stranded"]
 
 
 @dataclass(frozen=True)
@@ -33,6 +34,29 @@ class DescentMethod(DuelMethod):
         super().__post_init__()
         if self.initial_step is not None:
             positive(self.initial_step, "initial_step")
+
+
+@dataclass(frozen=True)
+class RankedMethod(DescentMethod):
+    """A method that walks, and may ask for rankings.
+
+    Parameters
+    ----------
+    domain, x_tol, parallel, min_radius, initial_step, ranking
+        As in `geoduel.DuelNewton`.
+    """
+
+    ranking: int | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.ranking is None:
+            return
+        positive_int(self.ranking, "ranking", least=3)
+        if self.domain is not None:
+            raise ArgumentError(
+                f"ranking={self.ranking} is for runs without a domain, got {self.domain!r:.80}"
+            )
 
 
 def stranded(manifold: Manifold, frame: Frame, length: float) -> bool:

@@ -13,9 +13,10 @@ from ..._numerics.arrays import Array
 from ...manifolds.base import Manifold
 from ..duels import duels, mirrored_duels
 from ..frame import Frame, at_least, reach
-from .base import DescentMethod, capped, converged, recommend
+from .base import RankedMethod, capped, converged, recommend
 from .first_step import Begin, First, begin, directions, first_step
 from .noise import Noise
+from .ranked import corners, ranked, scores, whole
 
 __all__ = ["CSAState", "Covariance", "DuelCSA", "Factors"]
 
@@ -167,7 +168,7 @@ class CSAState(NamedTuple):
 
 
 @dataclass(frozen=True)
-class DuelCSA(DescentMethod):
+class DuelCSA(RankedMethod):
     """Mirrored evolution strategy that only compares.
 
     Two orthogonal directions a step, each a duel between the two ends of a geodesic through x; the
@@ -187,13 +188,16 @@ class DuelCSA(DescentMethod):
     differ like coins, the probes are longer than the steps. ``parallel=k`` takes k directions a
     step in place of two, up to d/3, where it needs about 1.25 times the duels.
 
+    With ``ranking=k`` the z_i are the k corners of a regular simplex in k - 1 directions. They are
+    put in order, and h = -Σ w_i z_i with weights that fall evenly from the worst to the best.
+
     In a domain, f of the projection is minimised, and only projections are compared. The search may
     then be outside by a few probes. From there the probes tell of directions along the boundary,
     while those about a point on it would mostly tell how to leave.
 
     Parameters
     ----------
-    domain, initial_step, x_tol, min_radius
+    domain, initial_step, x_tol, min_radius, ranking
         As in `geoduel.DuelNewton`.
 
     References
@@ -247,26 +251,25 @@ class DuelCSA(DescentMethod):
     ) -> Generator[tuple[Array, Array], Any, CSAState]:
         k, frame, A, sigma = state.k, state.frame, state.metric, state.sigma
         d = manifold.dim
-        m = min(d, max(2, min(self.parallel or 2, d // 3)))
+        count = self.ranking or 0
+        m = min(d, count - 1 if count else max(2, min(self.parallel or 2, d // 3)))
 
         z = math.sqrt(d) * directions(rng, d, m)
+        if count:
+            z = corners(rng, count, m) @ z
         noise = state.answering
         probe = noise.widen * sigma * (A @ z)
         if noise.widen > 1:
             length = np.linalg.norm(probe, axis=1)
             probe *= np.minimum(1, np.maximum(state.longest / length, 1 / noise.widen))[:, None]
         probe = at_least(probe, self.min_radius)
-        repeats, noise = noise.due(m, d)
-        asked = np.r_[np.arange(m), rng.permutation(m)[:repeats]] if repeats else np.arange(m)
-        if self.domain is None:
-            s = yield from mirrored_duels(manifold, frame, probe[asked])
+        if count:
+            [places], noise = yield from ranked(manifold, frame, probe[None], noise, rng)
+            tied = 1 - (len(np.unique(places)) - 1) / (count - 1)
+            h = -(scores(places) @ z) / whole(count)
         else:
-            one, other = state.outside + probe[asked], state.outside - probe[asked]
-            s = yield from duels(manifold, frame, one, other, self.domain)
-        if repeats:
-            noise = noise.see(s[asked[m:]], s[m:])
-
-        h = -(s[:m] @ z) / math.sqrt(m)
+            s, noise = yield from self._mirrored(manifold, state, probe, noise, rng)
+            tied, h = float(np.mean(s == 0)), -(s @ z) / math.sqrt(m)
         step = sigma * (A @ h)
         ahead, outside = state.outside + step, state.outside
         step, end = frame.land(manifold, ahead, self.domain)
@@ -303,12 +306,31 @@ class DuelCSA(DescentMethod):
             noise,
             state.longest,
             to_mean,
-            (1 - share) * state.ties + share * float(np.mean(s[:m] == 0)),
+            (1 - share) * state.ties + share * tied,
             outside=outside,
         )
         return new._replace(
             stop=converged(manifold, new, self.x_tol, new.ties, float(abs(probe).max()))
         )
+
+    def _mirrored(
+        self,
+        manifold: Manifold,
+        state: CSAState,
+        probe: np.ndarray,
+        noise: Noise,
+        rng: np.random.Generator,
+    ) -> Generator[tuple[Array, Array], Any, tuple[np.ndarray, Noise]]:
+        """Answers to a duel along each probe; some are asked twice."""
+        (m, d), frame = probe.shape, state.frame
+        repeats, noise = noise.due(m, d)
+        asked = np.r_[np.arange(m), rng.permutation(m)[:repeats]] if repeats else np.arange(m)
+        if self.domain is None:
+            s = yield from mirrored_duels(manifold, frame, probe[asked])
+        else:
+            one, other = state.outside + probe[asked], state.outside - probe[asked]
+            s = yield from duels(manifold, frame, one, other, self.domain)
+        return s[:m], noise.see(s[asked[m:]], s[m:]) if repeats else noise
 
 
 def _root(C: np.ndarray, least: float = 1e-14) -> np.ndarray:

@@ -17,7 +17,7 @@ from ..base import default_radius
 from ..duels import mirrored_duels, projected_duels
 from ..frame import Frame, at_least, reach
 from ..rounds import Rounds, in_lock_step, renumbered
-from .base import DescentMethod, beyond_digits, converged, recommend
+from .base import RankedMethod, beyond_digits, converged, recommend
 from .blocks import blocks
 from .doubt import BEYOND, Anchor, Claim, Trail, beats, look_around
 from .face import NO_EXITS, Exits, Face, face_at
@@ -25,6 +25,7 @@ from .first_step import Begin, First, begin, directions, first_step
 from .fit import fit
 from .memory import Memory, Stretch, Window, whitened
 from .noise import Noise, lead
+from .ranked import APART, FASTER, STEPS, SURE, corners_of_block, coverage, heard, ranked, scores
 from .rates import (
     BLUR,
     CLIP,
@@ -234,7 +235,9 @@ class Duels(NamedTuple):
     Attributes
     ----------
     signs : ndarray of shape (n,)
-        Answers to the probes, the first time.
+        Answers to the probes, the first time; of rankings their `scores`.
+    ties : float
+        Share of ties.
     window : Window
         All duels of the block.
     noise : Noise
@@ -246,6 +249,7 @@ class Duels(NamedTuple):
     """
 
     signs: np.ndarray
+    ties: float
     window: Window
     noise: Noise
     back: np.ndarray
@@ -270,7 +274,7 @@ class Move(NamedTuple):
 
 
 @dataclass(frozen=True)
-class DuelNewton(DescentMethod):
+class DuelNewton(RankedMethod):
     """Newton's method from duels.
 
     If f is quadratic about x with gradient g and Hessian H, a duel between Exp_x(c + v) and
@@ -306,6 +310,10 @@ class DuelNewton(DescentMethod):
     shrinks before the valley is left. A second descent that finds a better point shows that, and
     the third one shrinks half as fast.
 
+    With ``ranking=k`` a block has groups of k points, the corners of a regular simplex in k - 1
+    whitened directions. Neighbours in the order of a group are duels to the fit, each with a centre
+    of its own (`geoduel.methods.descent.ranked`); the others follow.
+
     In a domain both points of a duel are projected, and the projections are remembered. Once a step
     has been projected, too, the optimum may lie on the boundary. Directions, fit and step then keep
     to the face the point lies on (`geoduel.methods.descent.face`), and a duel or more a block asks
@@ -337,6 +345,10 @@ class DuelNewton(DescentMethod):
         fifth of the answers for accidents of the small minima until probes are a twentieth of that.
         They shrink ``smoothing`` times seven as slowly. On smooth functions 1 costs up to half as
         many duels more.
+    ranking : int, optional
+        Put so many points in order at once, at least 3, in place of duels. An oracle of
+        `geoduel.from_ranking` does it in one round; others are asked pairs, as few as a sort needs.
+        That saves rounds and costs duels. For runs without a domain.
 
     Notes
     -----
@@ -397,7 +409,7 @@ class DuelNewton(DescentMethod):
 
         After them most have nothing to ask; the others do what they would do alone.
         """
-        if self.domain is not None or manifold.dim > STACKED:
+        if self.domain is not None or self.ranking or manifold.dim > STACKED:
             return (yield from super().steps(manifold, states, rngs))
         new = states.copy()
         begun = [j for j, state in enumerate(states) if isinstance(state, NewtonState)]
@@ -485,7 +497,8 @@ class DuelNewton(DescentMethod):
     ) -> Generator[tuple[Array, Array], Any, NewtonState]:
         place = self._place(manifold, state, rng)  # how far, along which face
         probes = self._probes(manifold, state, place, rng)  # directions and steps
-        duels = yield from self._duels(manifold, state, probes)
+        ask = self._ranked if self.ranking else self._duels
+        duels = yield from ask(manifold, state, probes, rng)
         model = self._model(manifold, state, place, duels)  # g, |H|, what is remembered
         move = self._move(manifold, state, place, duels, model)
         return self._adapted(manifold, state, place, probes, duels, model, move)
@@ -621,8 +634,11 @@ class DuelNewton(DescentMethod):
     ) -> Probes:
         noise, frame, farthest = state.answering, state.frame, place.farthest
         n, d = place.n, manifold.dim
-        e = directions(rng, n, n)
-        e = e @ place.along.T if n < d else e
+        if self.ranking:
+            e = corners_of_block(rng, self.ranking, d).reshape(-1, d)
+        else:
+            e = directions(rng, n, n)
+            e = e @ place.along.T if n < d else e
         v = e @ state.metric.T
         steps = frame.within(manifold, state.scale * v, farthest, 0.25)
         if noise.widen > 1 and not state.held:  # longer ones would end on the boundary
@@ -630,6 +646,8 @@ class DuelNewton(DescentMethod):
             steps *= np.maximum(1, np.minimum(noise.widen, state.longest / length))[:, None]
             steps = frame.within(manifold, steps, farthest, 0.25)
         steps = at_least(steps, self.min_radius)
+        if self.ranking:
+            return Probes(e, v, steps, np.arange(len(e)), noise)
 
         edges = place.face.edges
         trials = min(len(edges), 1 + (d - n) // 4)
@@ -648,7 +666,7 @@ class DuelNewton(DescentMethod):
         return Probes(e, v, steps, asked, noise, back)
 
     def _duels(
-        self, manifold: Manifold, state: NewtonState, probes: Probes
+        self, manifold: Manifold, state: NewtonState, probes: Probes, rng: np.random.Generator
     ) -> Generator[tuple[Array, Array], Any, Duels]:
         (n, d), asked, noise, trials = probes.e.shape, probes.asked, probes.noise, probes.trials
         e, z, about = probes.e[asked], np.zeros((1, d)), np.zeros(len(asked), dtype=int)
@@ -661,7 +679,23 @@ class DuelNewton(DescentMethod):
             back, exits = trials.decided(won)
         noise = noise.see(s[asked[n:]], s[n:])
         blurs = np.full(len(s), BLUR * state.scale)
-        return Duels(s[:n], Window(e, z, about, s, blurs), noise, back, exits)
+        ties = float(np.mean(s[:n] == 0)) if n else 1.0
+        return Duels(s[:n], ties, Window(e, z, about, s, blurs), noise, back, exits)
+
+    def _ranked(
+        self, manifold: Manifold, state: NewtonState, probes: Probes, rng: np.random.Generator
+    ) -> Generator[Any, Any, Duels]:
+        """Rankings of groups of points, which are heard as duels between neighbours.
+
+        Where answers are wrong, neighbours change places: then those beyond them are heard.
+        """
+        d, k = manifold.dim, self.ranking or 0
+        groups, steps = (a.reshape(-1, k, d) for a in (probes.e, probes.steps))
+        places, noise = yield from ranked(manifold, state.frame, steps, probes.noise, rng)
+        apart = APART if noise.flip_rate > NOISY else 1
+        window, signs = heard(groups, places, state.scale, apart), scores(places).ravel()
+        ties = float(np.mean(window.answers == 0))
+        return Duels(signs, ties, window, noise, np.zeros(d), NO_EXITS)
 
     def _projected_duels(
         self, manifold: Manifold, state: NewtonState, probes: Probes, trials: Trials
@@ -697,12 +731,14 @@ class DuelNewton(DescentMethod):
         seen = window
         if n < d:  # along a face the older gradients are of no use: its normal was in them
             seen, memory = window.along(place.face, state.metric), Memory.empty(d)
-        lapse = lapse_of(noise)
+        lapse, steps = (lapse_of(noise, SURE), STEPS) if self.ranking else (lapse_of(noise), 2)
         tau, near = freedom(d, state.contradiction, noise), nearness(d, noise) / state.scale**2
-        g, H = fit(seen, tau, lapse, near, memory)
+        g, H = fit(seen, tau, lapse, near, memory, steps)
         kept = recent(d) if noise.astray > NOISY else recent(d, memory.misfit)
         if n == d:
             old = window.part(slice(0, max(0, len(window.answers) - kept)))
+            if self.ranking:
+                old = old.pooled(len(duels.window.answers))
             memory = memory.judged(g, H).append(old, g, H, lapse, 3 * recent(d) // d)
         positive = Stretch(np.clip(abs(H.w), CLIP, 1 / CLIP), H.U)
         return Model(g, positive, window.part(slice(-kept, None)), memory)
@@ -740,10 +776,11 @@ class DuelNewton(DescentMethod):
         # Signs that follow the last displacement contradict the model: longer probes, freer fits.
         # Ties say that probes are too short: with half of them, the length stays.
         cosine = _cosine(-duels.signs @ probes.e, state.path)
-        ties = float(np.mean(duels.signs == 0)) if n else 1.0
         learned, rate = noise.learned * state.patience, noise.slow * noise.capacity * state.patience
-        if n and (ties <= 0.5 or state.size < state.longest):
-            learned *= 1 - 2 * ties
+        if n and (duels.ties <= 0.5 or state.size < state.longest):
+            learned *= 1 - 2 * duels.ties
+        if self.ranking:
+            learned *= FASTER * coverage(d, self.ranking)
         delta = state.scale * (shrink(d) ** learned * math.exp(gain(n, rate) * cosine))
         delta = min(delta, place.farthest * math.sqrt(d) / float(np.linalg.norm(A)))
 
@@ -766,13 +803,13 @@ class DuelNewton(DescentMethod):
             trail=state.trail,
             held=move.held,
             exits=duels.exits,
-            tied=state.tied + 1 if n and ties >= 0.4 else max(0.0, state.tied - 0.5),
+            tied=state.tied + 1 if n and duels.ties >= 0.4 else max(0.0, state.tied - 0.5),
             patience=state.patience,
             claim=state.claim,
             refuted=state.refuted,
         )
         longest = float(abs(probes.steps).max()) if n else delta * float(abs(A).max())
-        return new.ended(manifold, self.x_tol, ties, longest, n)
+        return new.ended(manifold, self.x_tol, duels.ties, longest, n)
 
 
 def _cosine(a: np.ndarray, b: np.ndarray) -> float:

@@ -10,7 +10,12 @@ __all__ = ["fit"]
 
 
 def fit(
-    duels: Window, tau: float, lapse: float, near: float = 0.0, memory: Memory | None = None
+    duels: Window,
+    tau: float,
+    lapse: float,
+    near: float = 0.0,
+    memory: Memory | None = None,
+    steps: int = 2,
 ) -> tuple[np.ndarray, Stretch]:
     """Most probable gradient and Hessian, given duels.
 
@@ -37,6 +42,8 @@ def fit(
         1/ρ². The prior of g is that of H = I: it ties the gradient about the mean centre.
     memory : Memory, optional
         The remembered gradients.
+    steps : int
+        Newton steps: rankings take more, since their margins are sharp.
 
     Returns
     -------
@@ -69,7 +76,7 @@ def fit(
     G = np.zeros_like(Q)
     stiffness = np.full(Q.shape[1], 1 / tau**2)
     stiffness[0] = 0
-    for _ in range(2):
+    for _ in range(steps):
         X = C[about]
         rise, bend = logistic(s * slope * np.vecdot(E @ (G + Q), X), lapse)
         weight, force = bend * slope**2, rise * s * slope

@@ -105,6 +105,13 @@ class Window(NamedTuple):
         """The same duels seen from p, in coordinates that are L times the old ones."""
         return self._replace(directions=L(self.directions), centres=L(self.centres - p))
 
+    def pooled(self, n: int) -> Window:
+        """With one centre for each n duels in a row, the mean of theirs."""
+        about = np.arange(len(self.answers)) // n
+        sums = np.zeros((int(about.max(initial=-1)) + 1, self.centres.shape[1]))
+        np.add.at(sums, about, self.centres[self.about])
+        return self._replace(centres=sums / np.bincount(about)[:, None], about=about)
+
     def along(self, face: Face, A: np.ndarray) -> Window:
         """The duels along a face, flattened; those across it only say where its inside is."""
         v = self.directions @ A.T

@@ -31,9 +31,9 @@ TRUST = (0.2, 0.4)  # misfit of old gradients from which the window is shorter, 
 TIED = 60  # blocks of ties, more than of others, after which to end
 
 
-def lapse_of(noise: Noise) -> float:
+def lapse_of(noise: Noise, least: float = LAPSE) -> float:
     """ε, the probability of an answer that has nothing to do with the model."""
-    return min(0.4, max(LAPSE, 1.2 * noise.astray))
+    return min(0.4, max(least, 1.2 * noise.astray))
 
 
 def freedom(d: int, kappa: float, noise: Noise) -> float:
