@@ -669,6 +669,31 @@ def test_a_pair_of_ones_own_is_of_items_where_only_these_are_shown():
         study.enqueue(ITEMS[3], GOAL)
 
 
+def test_items_may_be_dictionaries_of_named_parts(tmp_path):
+    """In `ask`, `recommend` and `minimize`; the items are in the space, so its bounds are kept."""
+    sound = gd.space(gain=(-12, 12), mix=gd.Simplex(3))
+    rng = np.random.default_rng(0)
+    items = [{"gain": 24 * k / 29 - 12, "mix": rng.dirichlet(np.ones(3))} for k in range(30)]
+    nearer = gd.from_objective(lambda p: abs(p["gain"] - items[20]["gain"]))
+    url = f"sqlite:///{tmp_path / 'items.db'}"
+    study = gd.create_study(sound, among=items, storage=url, study_name="items", rng=0)
+    study.optimize(nearer, n_duels=12)
+    duel = study.ask(rater="ann")
+    assert duel.a["gain"] == items[duel.items[0]]["gain"]
+    assert study.recommend()["gain"] == items[study.rank(1)[0]]["gain"]
+    assert gd.load_study("items", url, among=items).ask(rater="ann").items == duel.items
+
+    free = gd.create_study(sound, rng=0)
+    duel = free.ask(among=items)
+    assert duel.b["gain"] == items[duel.items[1]]["gain"]
+    free.tell(duel, "a")
+    assert free.recommend(among=items[3:])["gain"] in [item["gain"] for item in items[3:]]
+
+    result = gd.minimize(nearer, sound, among=items, rng=0)
+    assert result.index == 20
+    assert result.x["gain"] == items[20]["gain"]
+
+
 def test_questions_about_items_show_two():
     with pytest.raises(errors.ArgumentError, match="items of a catalogue show two"):
         gd.create_study(SPHERE, among=ITEMS, rng=0, choices=3)
@@ -852,6 +877,20 @@ def test_the_table_has_a_row_a_duel():
     took = duel.answered - duel.asked
     assert list(table["seconds"])[1] == pytest.approx(took, abs=1e-3)
     assert all(pandas.isna(table[name][2]) for name in ("answered", "seconds", "of"))
+
+
+def test_the_table_has_the_points_of_questions_of_several():
+    """In columns of their letters, as the manifold hands them out; others have none."""
+    pandas = pytest.importorskip("pandas")
+    view = gd.space(angle=gd.Torus(1), tone=gd.Simplex(3))
+    study = gd.create_study(view, rng=0)
+    study.tell(study.ask(), "a")
+    four = study.ask(choices=4)
+    table = study.to_dataframe()
+    assert list(table.columns[:5]) == ["a", "b", "c", "d", "role"]
+    assert pandas.isna(table["c"][0])
+    for letter, point in zip("abcd", four.points, strict=True):
+        assert np.array_equal(view.manifold.pack(table[letter][four.id]), point)
 
 
 def test_a_table_needs_pandas(monkeypatch):
