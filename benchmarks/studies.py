@@ -163,9 +163,7 @@ def share(url: str, processes: int, seed: int, duels: int = 160, each: float = 0
     """Seconds until processes have answered all duels of one study; their starts do not count."""
     name = f"share-{processes}-{seed}-{time.time_ns()}"
     sphere = gd.Sphere(8)
-    gd.create_study(
-        sphere, "duel-newton", storage=url, study_name=name, rng=seed, budget=duels
-    )
+    gd.create_study(sphere, "duel-newton", storage=url, study_name=name, rng=seed, budget=duels)
     command = [sys.executable, __file__, "--partner", name, "--url", url, "--each", str(each)]
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
     pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
@@ -263,8 +261,9 @@ def main() -> None:
             seeds = range(5 if given.full or given.save else 1)
             alone, four = ([share(url, n, seed) for seed in seeds] for n in (1, 4))
             shares = np.array(four) / alone
-            print(f"\n160 duels of 40 ms: four processes take {np.median(shares):.2f} of one's time")
-            print(f"  {shares.min():.2f} to {shares.max():.2f} on {len(seeds)} seeds", flush=True)
+            print("\n160 duels of 40 ms, four processes in the time of one:")
+            told = f"{np.median(shares):.2f}, {shares.min():.2f} to {shares.max():.2f}"
+            print(f"  {told} on {len(seeds)} seeds", flush=True)
             results.add(
                 "share",
                 alone=float(np.median(alone)),

@@ -831,8 +831,8 @@ def test_a_shared_queue_is_handed_out_once(tmp_path):
 
 def test_what_cannot_be_enqueued():
     x, y, z = np.eye(3)
-    with pytest.raises(errors.ArgumentError, match="'duel-newton' learns from its own questions"):
-        newton().enqueue(x, y)
+    with pytest.raises(errors.ArgumentError, match="'duel-csa' learns from its own questions"):
+        gd.create_study(SPHERE, "duel-csa", rng=0).enqueue(x, y)
     cap = gd.Ball(SPHERE, z, 0.5)
     study = gd.create_study(SPHERE, domain=cap, rng=0)
     for pair, words in (
@@ -1016,3 +1016,76 @@ def test_a_question_shows_fewer_points_where_there_are_no_more_to_ask_about(mani
         assert 2 <= len({point.tobytes() for point in duel.points}) == len(duel.points)
         study.tell(duel, person.rate(duel))
     assert person.regret(study.recommend()) < 1
+
+
+# -- comparisons that DuelNewton has not asked for -------------------------------------------------
+
+
+def informed(url, early=3, late=2):
+    """A study of eight dimensions that hears of pairs before its first step is over, and after."""
+    sphere, rng = gd.Sphere(8), np.random.default_rng(5)
+    nearer = gd.from_objective(lambda x: -x[0])
+    study = gd.create_study(sphere, "duel-newton", storage=url, study_name="informed", rng=0)
+
+    def report():
+        a, b = sphere.random_point(rng, (2,))
+        study.report_preference(*((a, b) if nearer(a, b) < 0 else (b, a)))
+
+    for k in range(30):
+        if k in range(2, 2 + early) or k in range(20, 20 + late):
+            report()
+        study.optimize(nearer, 1)
+    return study
+
+
+def test_duel_newton_learns_from_pairs_of_others(tmp_path):
+    """Each of them is in its window, and the log replays to the last bit."""
+    url = f"sqlite:///{tmp_path / 'a.db'}"
+    study = informed(url)
+    assert study.progress().reports == 5
+    again = gd.load_study("informed", url)
+    assert np.array_equal(again.recommend(), study.recommend())
+    assert np.array_equal(again.ask(rater="ann").a, study.ask(rater="ann").a)
+    without = informed(f"sqlite:///{tmp_path / 'b.db'}", 0, 0)
+    windows = [s._player.state.window for s in (study, without)]
+    assert len(windows[0].answers) == len(windows[1].answers) + 5
+    assert not np.array_equal(study.recommend(), without.recommend())
+
+
+def test_what_is_learned_late_is_not_lost_by_a_checkpoint():
+    """Reports before the first step is over wait; whoever goes back has them again."""
+    study = informed(None)
+    player = study._player
+    before = player.state
+    for count in range(player.count, -1, -1):
+        player.rewind(count)
+        player.follow(study._book)
+        for now, then in zip(player.state.window, before.window, strict=True):
+            assert np.array_equal(now, then)
+
+
+def test_a_pair_of_ones_own_is_learned_and_can_be_taken_back():
+    study = newton()
+    x, _, z = np.eye(3)
+    study.enqueue(x, z)
+    first = study.ask(rater="ann")
+    assert (first.role, study.tell(first, "b").answer) == ("enqueued", "b")
+    assert study.undo().id == first.id
+    study.tell(first.id, "a")
+    study.tell(study.ask(rater="bob"), "a")
+    with pytest.raises(errors.ArgumentError, match="others have answered what followed"):
+        study.undo(rater="ann")
+    assert study.undo(rater="bob").state == "open"
+    assert study.undo(rater="ann").state == "open"
+    assert [duel.role for duel in study.open_duels] == ["enqueued"]
+    study.tell(first.id, "tie")
+    study.optimize(gd.from_objective(lambda x: -x[2]), 60)
+    assert study.recommend()[2] > 1 - 1e-3
+
+
+def test_auto_learns_where_it_is_duel_newton():
+    study = gd.create_study(gd.Sphere(9), rng=0)
+    study.report_preference(*np.eye(9)[:2])
+    assert study.progress().reports == 1
+    with pytest.raises(errors.ArgumentError, match="'duel-csa' learns from its own"):
+        gd.create_study(SPHERE, "duel-csa", rng=0).report_preference(*np.eye(3)[:2])

@@ -986,7 +986,9 @@ def test_an_impossible_choice_is_told_by_click_and_by_key(page, live):
     press(page, "Shift+ArrowDown")
     answer(page, page.get_by_role("button", name="Both impossible").click)
     said = [(Board.side_of(duel), duel.answer) for duel in study.duels if duel.answer]
-    assert [side for side, _ in said] == [f"{x} infeasible" for x in ("left", "right", "both", "both")]
+    assert [side for side, _ in said] == [
+        f"{x} infeasible" for x in ("left", "right", "both", "both")
+    ]
     assert study.duel(0).infeasible == Board.point_on(study.duel(0), "left")
     page.keyboard.press("h")
     page.wait_for_selector("dialog[open]")

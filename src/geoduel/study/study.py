@@ -542,10 +542,11 @@ class Study:
 
     def _pair(self, **given: Any) -> list[Array]:
         """A pair that the method did not ask for, as arrays; refused where it learns nothing."""
-        if not isinstance(self.method, QuestionMethod):
+        if not isinstance(self.method, QuestionMethod) and not self.method.learns(self.manifold):
             raise ArgumentError(
-                f"method {self.method_name!r} learns from its own questions only; start it at the "
-                "better point (x0=), or take a method made for people"
+                f"method {self.method_name!r} learns from its own questions only: start it at the "
+                "better point (x0=), or take one that learns from any pair: 'bisection' in one "
+                "dimension, 'ideal-point', 'duel-newton'"
             )
         points = {name: self.manifold.pack(point, name) for name, point in given.items()}
         for name, point in points.items():

@@ -146,7 +146,7 @@ class QuestionReply(Reply):
     right: PaneReply | None = None
     panes: list[PaneReply] | None = Field(None, description="Of more than two points.")
     ranking: bool | None = Field(None, description="Whether these are to be ranked.")
-    infeasible: bool | None = Field(None, description="Whether a side may be told to be infeasible.")
+    infeasible: bool | None = Field(None, description="Whether a side may be told infeasible.")
     preload: list[str] = []
     retry_after: float | None = None
     reason: str | None = None

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from ..._numerics.arrays import Array
-from ...errors import OutOfRangeError
+from ...errors import CutLocusError, OutOfRangeError
 from ...manifolds.base import Manifold
 from ..base import default_radius
 from ..duels import mirrored_duels, projected_duels
@@ -389,6 +389,21 @@ class DuelNewton(DescentMethod):
         for j, end in zip(rest, ends, strict=True):
             new[j] = end
         return new
+
+    def learns(self, manifold: Manifold) -> bool:
+        return True
+
+    def learn(self, manifold: Manifold, state: Any, a: Array, b: Array, answer: int) -> Any:
+        """One more duel for the fit, which takes those of any two points; not before it begins."""
+        if not isinstance(state, NewtonState):
+            return None
+        try:
+            whites = [whitened(state.metric, state.frame.coordinates(manifold, x)) for x in (a, b)]
+        except CutLocusError:
+            return state
+        if not np.isfinite(whites).all() or np.array_equal(*whites):
+            return state
+        return state._replace(window=state.window.append(Window.of_pair(*whites, answer, BLUR)))
 
     def _questioned(
         self, manifold: Manifold, state: NewtonState, rng: np.random.Generator
