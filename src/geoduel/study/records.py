@@ -143,7 +143,8 @@ def dataframe(duels: Sequence[Duel], manifold: Manifold) -> pandas.DataFrame:
         table[name] = pandas.to_datetime(table[name].astype(float), unit="s", utc=True)
     table["seconds"] = (table["answered"] - table["asked"]).dt.total_seconds()
     points = list(LETTERS[:most])
-    return table.set_index("id")[points + [c for c in table if c not in ("id", *points)]]
+    others = [name for name in table if name not in ("id", *points)]
+    return table.set_index("id").reindex(columns=[*points, *others])
 
 
 @dataclass(frozen=True)

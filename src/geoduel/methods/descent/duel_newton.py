@@ -398,12 +398,15 @@ class DuelNewton(DescentMethod):
         if not isinstance(state, NewtonState):
             return None
         try:
-            whites = [whitened(state.metric, state.frame.coordinates(manifold, x)) for x in (a, b)]
+            one, other = (
+                whitened(state.metric, state.frame.coordinates(manifold, x)) for x in (a, b)
+            )
         except CutLocusError:
             return state
-        if not np.isfinite(whites).all() or np.array_equal(*whites):
+        if not np.isfinite(one - other).all() or np.array_equal(one, other):
             return state
-        return state._replace(window=state.window.append(Window.of_pair(*whites, answer, BLUR)))
+        pair = Window.of_pair(one, other, answer, BLUR)
+        return state._replace(window=state.window.append(pair))
 
     def _questioned(
         self, manifold: Manifold, state: NewtonState, rng: np.random.Generator
