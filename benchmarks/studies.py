@@ -4,7 +4,7 @@
     python benchmarks/studies.py --full --save           # all, on SQLite
     python benchmarks/studies.py crowd --full --workers 64 --url postgresql+psycopg://...
     python benchmarks/studies.py wait load --answers 2000
-    python benchmarks/studies.py share --save            # four processes beside one
+    python benchmarks/studies.py share --full --save     # four processes beside one
 
 `wait` times ask and tell together after 200 answers, `load` times loading a long study, `crowd`
 lets many processes answer one study and counts what was lost or doubled: nothing. `share` times
@@ -159,8 +159,8 @@ def work(name: str, url: str, rater: str) -> None:
 # -- several processes that optimise together ------------------------------------------------------
 
 
-def share(url: str, processes: int, seed: int, duels: int = 160, each: float = 0.04) -> float:
-    """Seconds until processes have answered all duels of one study; their starts do not count."""
+def share(url: str, processes: int, seed: int, duels: int, each: float = 0.04) -> float:
+    """Seconds until processes have answered all duels of a study; their starts do not count."""
     name = f"share-{processes}-{seed}-{time.time_ns()}"
     sphere = gd.Sphere(8)
     gd.create_study(sphere, "duel-newton", storage=url, study_name=name, rng=seed, budget=duels)
@@ -176,8 +176,11 @@ def share(url: str, processes: int, seed: int, duels: int = 160, each: float = 0
         assert worker.stdin is not None
         worker.stdin.write("go\n")
         worker.stdin.flush()
-    assert [worker.wait() for worker in crew] == [0] * processes
+    for worker in crew:
+        assert worker.stdout is not None
+        assert worker.stdout.readline() == "done\n"
     seconds = time.perf_counter() - began
+    assert [worker.wait() for worker in crew] == [0] * processes
     assert gd.load_study(name, url).progress().answered == duels
     return seconds
 
@@ -194,6 +197,7 @@ def partner(name: str, url: str, each: float) -> None:
     print("ready", flush=True)
     sys.stdin.readline()
     study.optimize(slowly)
+    print("done", flush=True)
 
 
 # -- the command -----------------------------------------------------------------------------------
@@ -258,10 +262,10 @@ def main() -> None:
             place = url.split(":")[0].split("+")[0]
             results.add(f"crowd {place}", workers=given.workers, rate=rate, **outcome)
         if "share" in given.what:
-            seeds = range(5 if given.full or given.save else 1)
-            alone, four = ([share(url, n, seed) for seed in seeds] for n in (1, 4))
+            seeds, duels = (range(5), 160) if given.full else (range(1), 40)
+            alone, four = ([share(url, n, seed, duels) for seed in seeds] for n in (1, 4))
             shares = np.array(four) / alone
-            print("\n160 duels of 40 ms, four processes in the time of one:")
+            print(f"\n{duels} duels of 40 ms, four processes in the time of one:")
             told = f"{np.median(shares):.2f}, {shares.min():.2f} to {shares.max():.2f}"
             print(f"  {told} on {len(seeds)} seeds", flush=True)
             results.add(
