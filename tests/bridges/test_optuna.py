@@ -245,7 +245,7 @@ def test_without_optuna_the_extra_is_named(monkeypatch):
 
 
 def test_preferences_need_a_method_whose_questions_stand_alone():
-    with pytest.raises(ArgumentError, match="method must be one made for people.*'duel-newton'"):
+    with pytest.raises(ArgumentError, match="method must be one made for people"):
         bridge.PreferenceSampler({"x": SPHERE}, method="duel-newton")
 
 
