@@ -4,9 +4,11 @@
     python benchmarks/studies.py --full --save           # all, on SQLite
     python benchmarks/studies.py crowd --full --workers 64 --url postgresql+psycopg://...
     python benchmarks/studies.py wait load --answers 2000
+    python benchmarks/studies.py share --full --save     # four processes beside one
 
 `wait` times ask and tell together after 200 answers, `load` times loading a long study, `crowd`
-lets many processes answer one study and counts what was lost or doubled: nothing.
+lets many processes answer one study and counts what was lost or doubled: nothing. `share` times
+`study.optimize` of duels that take 40 ms: in several processes at once, beside one.
 """
 
 from __future__ import annotations
@@ -154,20 +156,68 @@ def work(name: str, url: str, rater: str) -> None:
     json.dump({"rater": rater, "asked": asked, "told": told}, sys.stdout)
 
 
+# -- several processes that optimise together ------------------------------------------------------
+
+
+def share(url: str, processes: int, seed: int, duels: int, each: float = 0.04) -> float:
+    """Seconds until processes have answered all duels of a study; their starts do not count."""
+    name = f"share-{processes}-{seed}-{time.time_ns()}"
+    sphere = gd.Sphere(8)
+    gd.create_study(sphere, "duel-newton", storage=url, study_name=name, rng=seed, budget=duels)
+    command = [sys.executable, __file__, "--partner", name, "--url", url, "--each", str(each)]
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+    pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    crew = [subprocess.Popen(command, env=environment, **pipes) for _ in range(processes)]
+    for worker in crew:
+        assert worker.stdout is not None
+        assert worker.stdout.readline() == "ready\n"
+    began = time.perf_counter()
+    for worker in crew:
+        assert worker.stdin is not None
+        worker.stdin.write("go\n")
+        worker.stdin.flush()
+    for worker in crew:
+        assert worker.stdout is not None
+        assert worker.stdout.readline() == "done\n"
+    seconds = time.perf_counter() - began
+    assert [worker.wait() for worker in crew] == [0] * processes
+    assert gd.load_study(name, url).progress().answered == duels
+    return seconds
+
+
+def partner(name: str, url: str, each: float) -> None:
+    """One of these processes."""
+    study = gd.load_study(name, url)
+    nearer = likes(study.manifold)
+
+    def slowly(x: Any, y: Any) -> int:
+        time.sleep(each)
+        return nearer(x, y)
+
+    print("ready", flush=True)
+    sys.stdin.readline()
+    study.optimize(slowly)
+    print("done", flush=True)
+
+
 # -- the command -----------------------------------------------------------------------------------
 
 
 def main() -> None:
     parser = results_parser(__doc__)
-    parser.add_argument("what", nargs="*", default=["wait", "load", "crowd"])
+    parser.add_argument("what", nargs="*", default=["wait", "load", "crowd", "share"])
     parser.add_argument("--url", help="where the studies are; by default an SQLite file")
     parser.add_argument("--workers", type=int, help="by default 4, in full 32")
     parser.add_argument("--answers", type=int, help="by default 300, in full 10,000")
     parser.add_argument("--worker", help=argparse.SUPPRESS)
     parser.add_argument("--rater", help=argparse.SUPPRESS)
+    parser.add_argument("--partner", help=argparse.SUPPRESS)
+    parser.add_argument("--each", type=float, help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.worker:
         return work(given.worker, given.url, given.rater)
+    if given.partner:
+        return partner(given.partner, given.url, given.each)
 
     given.workers = given.workers or (32 if given.full else 4)
     given.answers = given.answers or (10_000 if given.full else 300)
@@ -211,6 +261,20 @@ def main() -> None:
             print(f"  {rate:.0f} answers a second", flush=True)
             place = url.split(":")[0].split("+")[0]
             results.add(f"crowd {place}", workers=given.workers, rate=rate, **outcome)
+        if "share" in given.what:
+            seeds, duels = (range(5), 160) if given.full else (range(1), 40)
+            alone, four = ([share(url, n, seed, duels) for seed in seeds] for n in (1, 4))
+            shares = np.array(four) / alone
+            print(f"\n{duels} duels of 40 ms, four processes in the time of one:")
+            told = f"{np.median(shares):.2f}, {shares.min():.2f} to {shares.max():.2f}"
+            print(f"  {told} on {len(seeds)} seeds", flush=True)
+            results.add(
+                "share",
+                alone=float(np.median(alone)),
+                four=float(np.median(four)),
+                share=float(np.median(shares)),
+                most=float(shares.max()),
+            )
     return None
 
 

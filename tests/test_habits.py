@@ -207,7 +207,7 @@ SLIPS = {
     "study.tell(study.ask(), study.ask().a)": "answer must be one of 'a', 'b', 'tie', 'skip'",
     "study.tell(study.ask(), 'A')": "answer must be one of 'a', 'b', 'tie', 'skip'",
     "study.ask('ann')": "n must be an integer >= 1, got 'ann'",
-    "study.enqueue(start, goal)": "learns from its own questions only",
+    "other.enqueue(start, goal)": "learns from its own questions only.*'duel-newton'",
     "gd.load_study('x', 'sqlite:///typo.db')": "there is no database",
     "gd.study_names('sqlite:///typo.db')": "there is no database",
     "gd.delete_study('x', 'sqlite:///typo.db')": "there is no database",
@@ -232,6 +232,8 @@ def test_a_slip_is_named(code, tmp_path, monkeypatch):
     names["prefers"] = prefers
     if "study." in code:
         names["study"] = gd.create_study(gd.Sphere(3), "duel-newton", rng=0)
+    if "other." in code:
+        names["other"] = gd.create_study(gd.Sphere(3), "duel-csa", rng=0)
     with pytest.raises(errors.GeoduelError, match=SLIPS[code]):
         eval(code, names)
     assert list(tmp_path.iterdir()) == []

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import tomllib
 from contextlib import suppress
+from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
@@ -196,6 +197,7 @@ LAYERS = [
 """A module imports from its own line and those above, whatever for; CONTRIBUTING explains them."""
 
 
+@cache
 def imports() -> dict[str, set[str]]:
     """Modules that each module imports: for typing and inside functions, too."""
     modules = {

@@ -258,6 +258,9 @@ def serve(
     scripts: Annotated[
         bool | None, typer.Option("--scripts", help="Let HTML run scripts in its frame.")
     ] = None,
+    infeasible: Annotated[
+        bool | None, typer.Option("--infeasible", help="Offer to say that a choice is impossible.")
+    ] = None,
 ) -> None:
     """Serve the duel page of a study; the file's `render` shows its points."""
     from .web.server import load_study_file
@@ -273,6 +276,7 @@ def serve(
         "labels": None if labels is None else [name.strip() for name in labels.split(",")],
         "results": None if results is None else results.meaning,
         "scripts": scripts,
+        "infeasible": infeasible,
     }
     run(
         found,

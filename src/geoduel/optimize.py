@@ -153,7 +153,7 @@ def minimize(
         sets for factors of a product, by their names or numbers. The default, "rdngd" and "rrdngd"
         project on it, "rdfw" asks for its linear minimiser. For the others the domain decides
         first, and only duels of two feasible points are asked.
-    among : Catalogue or array of shape (n, *point_shape), optional
+    among : Catalogue, array of shape (n, *point_shape), or list of dictionaries, optional
         Items that exist: only these are asked about and returned, and ``result.index`` says which.
         "auto" is then the method for people of this dimension, followed by a knock-out: answers
         that contradict nothing lead to the best item. See `geoduel.methods.people.among.Among`.
@@ -232,14 +232,16 @@ def minimize(
         oracle = from_objective(cost)
     refuse_foreign(manifold)
     check_oracle(oracle)
+    items = None if among is None else Catalogue.of(manifold, among)
+    manifold = manifold if items is None else items.manifold  # they are within its bounds
     own = getattr(method, "domain", None)  # of an instance, which need not be told it again
     manifold, feasible = as_place(manifold, own if domain is None else domain, x0)
     feasible = None if feasible is own else feasible
     oracle = handed(oracle, manifold.unpack if manifold.names else None)
-    if among is None:
+    if items is None:
         chosen = named(method, feasible, dict(options))
     else:
-        chosen, x0 = _among(among, manifold, method, feasible, options, x0)
+        chosen, x0 = _among(items, method, feasible, options, x0)
     chosen, x0 = start_point(chosen, manifold, x0, rng)
     if isinstance(oracle, Ranking) and isinstance(method, str) and "ranking" not in options:
         alone = log is None and tuple(x0.shape) == tuple(manifold.point_shape)
@@ -320,18 +322,16 @@ def _by_rankings(method: Method, oracle: Ranking) -> Method:
 
 
 def _among(
-    among: Any,
-    manifold: Manifold,
+    items: Catalogue,
     method: str | Method,
     domain: Domain | None,
     options: Any,
     x0: Array | None,
 ) -> tuple[Method, Array | None]:
     """The method that looks among the items of a catalogue, and its start."""
-    items = Catalogue.of(manifold, among)
     if method == "auto":
-        method = "bisection" if manifold.dim == 1 else "ideal-point"
-    inner, x0 = for_items(manifold, items, named(method, domain, dict(options)), x0)
+        method = "bisection" if items.manifold.dim == 1 else "ideal-point"
+    inner, x0 = for_items(items.manifold, items, named(method, domain, dict(options)), x0)
     return Among(inner, items), x0
 
 

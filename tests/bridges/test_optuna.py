@@ -244,6 +244,11 @@ def test_without_optuna_the_extra_is_named(monkeypatch):
 # -- preferential studies ------------------------------------------------------------------------
 
 
+def test_preferences_need_a_method_whose_questions_stand_alone():
+    with pytest.raises(ArgumentError, match="method must be one made for people"):
+        bridge.PreferenceSampler({"x": SPHERE}, method="duel-newton")
+
+
 def asked(clicks, n_generate=3, seed=0):
     """A person who clicks the worst of the trials shown, as Optuna's dashboard has it."""
     preferential = pytest.importorskip("optuna_dashboard.preferential")

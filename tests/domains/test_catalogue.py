@@ -156,3 +156,37 @@ def test_items_may_be_left_out_and_keep_their_indices(n):
     assert np.array_equal(catalogue.nearest(x, n), order)
     with pytest.raises(ArgumentError, match="fewer than two items"):
         catalogue.without(order[1:])
+
+
+SOUND = gd.space(gain=(-12, 12), mix=gd.Simplex(3))
+NAMED = [{"gain": 24 * k / 9 - 12, "mix": [0.1 * k, 0.5, 0.5 - 0.1 * k]} for k in range(1, 5)]
+
+
+def test_items_of_a_space_are_dictionaries_or_tuples():
+    catalogue = gd.Catalogue(SOUND, NAMED)
+    assert catalogue.manifold == SOUND.manifold
+    assert [SOUND.manifold.unpack(x)["gain"] for x in catalogue.items] == [x["gain"] for x in NAMED]
+    same = gd.Catalogue(SOUND.manifold, [tuple(item.values()) for item in NAMED])
+    assert same.digest == catalogue.digest
+    assert gd.Catalogue.of(SOUND, catalogue) is catalogue
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"gain": 13.0}, r"items\[1\] is not in space\(.*13\.0"),
+        ({"mix": [1.0, 0.0]}, "shape"),
+        ({"gain": "loud"}, r"items\[1\]\['gain'\]"),
+        ({"pan": 0.0}, r"items\[1\] has 'pan'"),
+    ],
+)
+def test_items_that_are_not_in_the_space_are_named(changed, message):
+    with pytest.raises(ArgumentError, match=message):
+        gd.Catalogue(SOUND, [NAMED[0], NAMED[1] | changed])
+
+
+def test_a_catalogue_does_not_hide_that_its_items_are_outside():
+    square = gd.space(at=(gd.Euclidean(2), [(0, 1), (0, 1)]))
+    catalogue = gd.Catalogue(square.manifold, [[0.0, 1.0], [0.5, 0.5], [0.5, 2.0]])
+    with pytest.raises(ArgumentError, match=r"items\[2\] is not in space.*2\."):
+        gd.Catalogue.of(square, catalogue)

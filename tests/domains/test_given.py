@@ -220,7 +220,7 @@ def test_several_problems_of_named_parameters_at_once():
     both = gd.space(a=(-1, 1), b=(-1, 1))
     oracle = gd.from_objective(lambda p: (p["a"] - 0.3) ** 2 + p["b"] ** 2, vectorized=True)
     start = {"a": [-1, 0, 1], "b": [1, 1, 1]}
-    result = gd.minimize(oracle, both, start, iterations=600, rng=0)
+    result = gd.minimize(oracle, both, start, iterations=60, rng=0)
     np.testing.assert_allclose(result.x["a"], [0.3] * 3, atol=1e-2)
     assert result.x["b"].shape == (3,)
 

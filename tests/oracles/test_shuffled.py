@@ -64,13 +64,14 @@ def test_a_judge_that_says_first_too_often_is_noise_and_no_error():
     def judge(rng):
         return lambda x, y: -1 if rng.random() < 0.4 else int(np.sign(size(x) - size(y)))
 
-    def end(shuffled):
+    def worst(shuffled):
         gaps = []
-        for seed in range(5):
+        for seed in range(3):
             oracle = judge(np.random.default_rng(seed))
             oracle = Shuffled(oracle, rng=seed) if shuffled else oracle
-            result = gd.minimize(oracle, gd.Euclidean(3), np.ones(3), budget=1500, rng=seed)
+            result = gd.minimize(oracle, gd.Euclidean(3), np.ones(3), budget=600, rng=seed)
             gaps.append(size(result.x))
-        return np.median(gaps)
+        return max(gaps)
 
-    assert end(shuffled=True) < 1e-2 * end(shuffled=False) or end(shuffled=True) < 1e-4
+    assert worst(shuffled=True) < 1e-4
+    assert worst(shuffled=False) > 1e-2

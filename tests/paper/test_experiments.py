@@ -62,7 +62,8 @@ def test_rayleigh_constant_step_on_the_way(stop, reference):
 
 
 @pytest.mark.parametrize(
-    ("eigenvalues", "reference"), [("uniform", 1.0e-2), ("log-uniform", 8.0e-3)]
+    ("eigenvalues", "reference"),
+    [pytest.param("uniform", 1.0e-2, marks=pytest.mark.slow), ("log-uniform", 8.0e-3)],
 )
 def test_karcher_cosine_half_way(eigenvalues, reference):
     """A cosine run is still noisy half way: the gap of the incumbent then varies between seeds."""

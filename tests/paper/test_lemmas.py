@@ -28,7 +28,8 @@ MANIFOLDS = [
 @pytest.mark.parametrize("manifold", MANIFOLDS, ids=repr)
 def test_lemma_3_2_mean_direction(manifold):
     """E h = Ĉ(d)/√d grad/|grad| for a function that is linear along geodesics from x."""
-    found = mean_direction(manifold, DRAWS, np.random.default_rng(0))
+    draws = DRAWS // 10 if isinstance(manifold, gd.Stiefel) else DRAWS  # whose log takes long
+    found = mean_direction(manifold, draws, np.random.default_rng(0))
     assert found["exact"] == theory.direction_constant(manifold.dim)
     assert abs(found["constant"] - found["exact"]) <= 5 * found["error"] + 1e-12
     assert found["across"] <= 5  # in standard errors

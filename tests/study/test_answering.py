@@ -188,7 +188,7 @@ def test_several_processes_share_a_study(tmp_path):
     """All end well, and together they have given every answer once."""
     url = f"sqlite:///{tmp_path}/s.db"
     study = fresh(storage=url, study_name="s", budget=60)
-    programs = [subprocess.Popen([sys.executable, "-c", PROGRAM, url]) for _ in range(3)]
-    assert [program.wait(120) for program in programs] == [0, 0, 0]
+    programs = [subprocess.Popen([sys.executable, "-c", PROGRAM, url]) for _ in range(2)]
+    assert [program.wait(120) for program in programs] == [0, 0]
     assert study.progress().answered == 60
     assert study.progress().open == 0

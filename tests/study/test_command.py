@@ -82,6 +82,14 @@ def test_questions_are_asked_and_answered(run, study, url):
     assert "known to" in run("tell", url, "colours", json.loads(lines[0])["id"], "a")
 
 
+@pytest.mark.parametrize("which", ["a", "b", "both"])
+def test_a_point_that_cannot_be_is_told_in_words(run, study, url, which):
+    duel = json.loads(run("ask", url, "colours", "--json"))["id"]
+    said = run("tell", url, "colours", duel, which, "infeasible")
+    assert f"duel {duel}: {which} infeasible; known to" in said
+    assert study.duel(duel).infeasible == which
+
+
 def test_an_export_is_that_of_the_study(run, study, url, tmp_path):
     assert run("export", url, "colours") == study.export()
     file = tmp_path / "colours.jsonl"
@@ -160,6 +168,7 @@ def test_bad_input_is_one_line_and_makes_no_file(
         ("geoduel show URL c", "colours"),
         ("geoduel show sqlite:///typo.db c", ""),
         ("geoduel tell URL x 0 t", "tie"),
+        ("geoduel tell URL x 0 a inf", "infeasible"),
     ],
 )
 def test_the_shell_completes(study, url, typed, offered, monkeypatch, capsys):

@@ -669,6 +669,31 @@ def test_a_pair_of_ones_own_is_of_items_where_only_these_are_shown():
         study.enqueue(ITEMS[3], GOAL)
 
 
+def test_items_may_be_dictionaries_of_named_parts(tmp_path):
+    """In `ask`, `recommend` and `minimize`; the items are in the space, so its bounds are kept."""
+    sound = gd.space(gain=(-12, 12), mix=gd.Simplex(3))
+    rng = np.random.default_rng(0)
+    items = [{"gain": 24 * k / 29 - 12, "mix": rng.dirichlet(np.ones(3))} for k in range(30)]
+    nearer = gd.from_objective(lambda p: abs(p["gain"] - items[20]["gain"]))
+    url = f"sqlite:///{tmp_path / 'items.db'}"
+    study = gd.create_study(sound, among=items, storage=url, study_name="items", rng=0)
+    study.optimize(nearer, n_duels=12)
+    duel = study.ask(rater="ann")
+    assert duel.a["gain"] == items[duel.items[0]]["gain"]
+    assert study.recommend()["gain"] == items[study.rank(1)[0]]["gain"]
+    assert gd.load_study("items", url, among=items).ask(rater="ann").items == duel.items
+
+    free = gd.create_study(sound, rng=0)
+    duel = free.ask(among=items)
+    assert duel.b["gain"] == items[duel.items[1]]["gain"]
+    free.tell(duel, "a")
+    assert free.recommend(among=items[3:])["gain"] in [item["gain"] for item in items[3:]]
+
+    result = gd.minimize(nearer, sound, among=items, rng=0)
+    assert result.index == 20
+    assert result.x["gain"] == items[20]["gain"]
+
+
 def test_questions_about_items_show_two():
     with pytest.raises(errors.ArgumentError, match="items of a catalogue show two"):
         gd.create_study(SPHERE, among=ITEMS, rng=0, choices=3)
@@ -806,8 +831,8 @@ def test_a_shared_queue_is_handed_out_once(tmp_path):
 
 def test_what_cannot_be_enqueued():
     x, y, z = np.eye(3)
-    with pytest.raises(errors.ArgumentError, match="'duel-newton' learns from its own questions"):
-        newton().enqueue(x, y)
+    with pytest.raises(errors.ArgumentError, match="'duel-csa' learns from its own questions"):
+        gd.create_study(SPHERE, "duel-csa", rng=0).enqueue(x, y)
     cap = gd.Ball(SPHERE, z, 0.5)
     study = gd.create_study(SPHERE, domain=cap, rng=0)
     for pair, words in (
@@ -852,6 +877,20 @@ def test_the_table_has_a_row_a_duel():
     took = duel.answered - duel.asked
     assert list(table["seconds"])[1] == pytest.approx(took, abs=1e-3)
     assert all(pandas.isna(table[name][2]) for name in ("answered", "seconds", "of"))
+
+
+def test_the_table_has_the_points_of_questions_of_several():
+    """In columns of their letters, as the manifold hands them out; others have none."""
+    pandas = pytest.importorskip("pandas")
+    view = gd.space(angle=gd.Torus(1), tone=gd.Simplex(3))
+    study = gd.create_study(view, rng=0)
+    study.tell(study.ask(), "a")
+    four = study.ask(choices=4)
+    table = study.to_dataframe()
+    assert list(table.columns[:5]) == ["a", "b", "c", "d", "role"]
+    assert pandas.isna(table["c"][0])
+    for letter, point in zip("abcd", four.points, strict=True):
+        assert np.array_equal(view.manifold.pack(table[letter][four.id]), point)
 
 
 def test_a_table_needs_pandas(monkeypatch):
@@ -977,3 +1016,76 @@ def test_a_question_shows_fewer_points_where_there_are_no_more_to_ask_about(mani
         assert 2 <= len({point.tobytes() for point in duel.points}) == len(duel.points)
         study.tell(duel, person.rate(duel))
     assert person.regret(study.recommend()) < 1
+
+
+# -- comparisons that DuelNewton has not asked for -------------------------------------------------
+
+
+def informed(url, early=3, late=2):
+    """A study of eight dimensions that hears of pairs before its first step is over, and after."""
+    sphere, rng = gd.Sphere(8), np.random.default_rng(5)
+    nearer = gd.from_objective(lambda x: -x[0])
+    study = gd.create_study(sphere, "duel-newton", storage=url, study_name="informed", rng=0)
+
+    def report():
+        a, b = sphere.random_point(rng, (2,))
+        study.report_preference(*((a, b) if nearer(a, b) < 0 else (b, a)))
+
+    for k in range(30):
+        if k in range(2, 2 + early) or k in range(20, 20 + late):
+            report()
+        study.optimize(nearer, 1)
+    return study
+
+
+def test_duel_newton_learns_from_pairs_of_others(tmp_path):
+    """Each of them is in its window, and the log replays to the last bit."""
+    url = f"sqlite:///{tmp_path / 'a.db'}"
+    study = informed(url)
+    assert study.progress().reports == 5
+    again = gd.load_study("informed", url)
+    assert np.array_equal(again.recommend(), study.recommend())
+    assert np.array_equal(again.ask(rater="ann").a, study.ask(rater="ann").a)
+    without = informed(f"sqlite:///{tmp_path / 'b.db'}", 0, 0)
+    windows = [s._player.state.window for s in (study, without)]
+    assert len(windows[0].answers) == len(windows[1].answers) + 5
+    assert not np.array_equal(study.recommend(), without.recommend())
+
+
+def test_what_is_learned_late_is_not_lost_by_a_checkpoint():
+    """Reports before the first step is over wait; whoever goes back has them again."""
+    study = informed(None)
+    player = study._player
+    before = player.state
+    for count in range(player.count, -1, -1):
+        player.rewind(count)
+        player.follow(study._book)
+        for now, then in zip(player.state.window, before.window, strict=True):
+            assert np.array_equal(now, then)
+
+
+def test_a_pair_of_ones_own_is_learned_and_can_be_taken_back():
+    study = newton()
+    x, _, z = np.eye(3)
+    study.enqueue(x, z)
+    first = study.ask(rater="ann")
+    assert (first.role, study.tell(first, "b").answer) == ("enqueued", "b")
+    assert study.undo().id == first.id
+    study.tell(first.id, "a")
+    study.tell(study.ask(rater="bob"), "a")
+    with pytest.raises(errors.ArgumentError, match="others have answered what followed"):
+        study.undo(rater="ann")
+    assert study.undo(rater="bob").state == "open"
+    assert study.undo(rater="ann").state == "open"
+    assert [duel.role for duel in study.open_duels] == ["enqueued"]
+    study.tell(first.id, "tie")
+    study.optimize(gd.from_objective(lambda x: -x[2]), 60)
+    assert study.recommend()[2] > 1 - 1e-3
+
+
+def test_auto_learns_where_it_is_duel_newton():
+    study = gd.create_study(gd.Sphere(9), rng=0)
+    study.report_preference(*np.eye(9)[:2])
+    assert study.progress().reports == 1
+    with pytest.raises(errors.ArgumentError, match="'duel-csa' learns from its own"):
+        gd.create_study(SPHERE, "duel-csa", rng=0).report_preference(*np.eye(3)[:2])

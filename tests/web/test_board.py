@@ -160,6 +160,39 @@ def several(k=4, **options) -> Board:
     return Board(study, **options)
 
 
+def test_what_cannot_be_is_told_where_the_board_takes_it():
+    board = create(infeasible=True)
+    for said in ("left infeasible", "right infeasible", "both infeasible", "a infeasible"):
+        question = board.ask("ann")
+        fits(QuestionReply, question)
+        fits(Tell, {"rater": "ann", "id": question["id"], "answer": said})
+        assert question["infeasible"] is True
+        assert board.tell(question["id"], said, "ann")
+        duel = board.duel(question["id"])
+        which = said.split()[0]
+        if which in ("left", "right"):
+            assert duel.infeasible == board.point_on(duel, which) != duel.answer
+        else:
+            assert duel.infeasible == which
+        told = board.history("ann")["duels"][0]["answer"]
+        assert which == "a" or told == said
+    with pytest.raises(ArgumentError, match=r"left infeasible.*, got 'up infeasible'"):
+        board.tell(board.ask("ann")["id"], "up infeasible", "ann")
+
+
+def test_what_cannot_be_is_told_nowhere_else():
+    board = create()
+    question = board.ask("ann")
+    assert question["infeasible"] is False
+    with pytest.raises(ArgumentError, match="answer must be one of left, right"):
+        board.tell(question["id"], "left infeasible", "ann")
+    board = several(infeasible=True)
+    question = board.ask("ann")
+    assert "infeasible" not in question
+    with pytest.raises(ArgumentError, match="left infeasible"):
+        board.tell(question["id"], "left infeasible", "ann")
+
+
 @pytest.mark.parametrize("ranking", [False, True])
 def test_questions_of_several_points_are_what_the_models_say(ranking):
     board = several(ranking=ranking, ahead=True)

@@ -975,6 +975,30 @@ def test_the_best_of_four_by_click_and_by_key(page, live):
     assert page.locator("dialog .media.chosen").count() == 2
 
 
+def test_an_impossible_choice_is_told_by_click_and_by_key(page, live):
+    """The buttons have names, come only where they are wanted, and are in the history."""
+    study = gd.create_study(PLANE, rng=0)
+    page.goto(live(create_app(Board(study, lambda _: "some words", infeasible=True))).address)
+    ready(page)
+    first = page.get_by_role("button", name="Impossible (the first)")
+    answer(page, first.click)
+    press(page, "Shift+ArrowRight")
+    press(page, "Shift+ArrowDown")
+    answer(page, page.get_by_role("button", name="Both impossible").click)
+    said = [(Board.side_of(duel), duel.answer) for duel in study.duels if duel.answer]
+    assert [side for side, _ in said] == [
+        f"{x} infeasible" for x in ("left", "right", "both", "both")
+    ]
+    assert study.duel(0).infeasible == Board.point_on(study.duel(0), "left")
+    page.keyboard.press("h")
+    page.wait_for_selector("dialog[open]")
+    assert "the left one is impossible" in page.locator("dialog").inner_text()
+    page.goto(live(create_app(Board(gd.create_study(PLANE, rng=0), lambda _: "words"))).address)
+    ready(page)
+    assert page.locator("[data-cannot]:visible").count() == 0
+    press(page, "Shift+ArrowRight")  # means the arrow alone
+
+
 def test_a_ranking_is_made_mark_by_mark(page, live):
     study = gd.create_study(gd.Simplex(3), study_name="s", rng=0, choices=4)
     picture = Content(_png(), "image/png", "a palette")

@@ -31,6 +31,7 @@ from ..manifolds.sphere import Sphere
 from ..manifolds.stiefel import Stiefel
 from ..manifolds.torus import Torus
 from ..methods import Method
+from ..methods.people.questions import QuestionMethod
 from ..study import Study, create_study
 
 try:
@@ -340,6 +341,11 @@ class PreferenceSampler(_Sampler):
     _usual_method = "auto"
 
     def _begin(self, duels: Study) -> None:
+        if not isinstance(duels.method, QuestionMethod):
+            raise ArgumentError(
+                f"method must be one made for people, whose questions stand alone; got "
+                f"{duels.method_name!r}"
+            )
         self._duels = duels
         self._known: Counter[tuple[int, int]] = Counter()  # better and worse, by number
         self._queue: deque[Array] = deque()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import hashlib
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import cached_property
 from typing import Any
 
@@ -21,6 +21,7 @@ from ..manifolds.rotations import Rotations
 from ..manifolds.simplex import Simplex
 from ..manifolds.sphere import Sphere
 from ..manifolds.torus import Torus
+from .base import Domain
 
 __all__ = ["Catalogue"]
 
@@ -36,20 +37,24 @@ class Catalogue:
 
     Parameters
     ----------
-    manifold : Manifold
-        Where the items lie.
-    items : array of shape (n, *point_shape)
-        At least two different points. Lists are taken as float64.
+    manifold : Manifold or Domain
+        Where the items lie; a domain, such as `geoduel.space` makes, stands for its manifold.
+    items : array of shape (n, *point_shape), or list
+        At least two different points. Lists are taken as float64. A list may hold tuples of parts,
+        or dictionaries where these have names.
 
     Attributes
     ----------
+    manifold : Manifold
+        Where the items lie.
     items : ndarray of shape (n, *point_shape)
         Read-only.
 
     Raises
     ------
     ArgumentError
-        If there are not at least two different points, or an array has another shape.
+        If there are not at least two different points, an array has another shape, or an item is
+        not in the domain.
     NotOnManifoldError
         If an item is not on the manifold.
 
@@ -71,11 +76,10 @@ class Catalogue:
     2
     """
 
-    def __init__(self, manifold: Manifold, items: Any) -> None:
-        if not isinstance(manifold, Manifold):
-            raise ArgumentError(
-                f"manifold must be a Manifold such as Sphere(3), got {manifold!r:.80}"
-            )
+    def __init__(self, manifold: Manifold | Domain, items: Any) -> None:
+        place, manifold = manifold, _manifold(manifold)
+        if isinstance(items, list | tuple) and any(isinstance(x, Mapping | tuple) for x in items):
+            items = [manifold.pack(item, f"items[{i}]") for i, item in enumerate(items)]
         try:
             items = np.array(host(items) if hasattr(items, "dtype") else items)
             items = items if items.dtype.kind == "f" else items.astype(np.float64)
@@ -100,16 +104,30 @@ class Catalogue:
                 f"items must hold at least two different points, got {len(self._index)} in "
                 f"{len(items)} items"
             )
+        self._check_in(place)
         self._first = np.sort(np.fromiter(self._index.values(), int, len(self._index)))
 
     @classmethod
-    def of(cls, manifold: Manifold, among: Any) -> Catalogue:
+    def of(cls, manifold: Manifold | Domain, among: Any) -> Catalogue:
         """The catalogue, or one of the points given."""
         if not isinstance(among, Catalogue):
             return cls(manifold, among)
-        if among.manifold != manifold:
-            raise ArgumentError(f"among is a catalogue in {among.manifold}, expected {manifold}")
+        if among.manifold != _manifold(manifold):
+            raise ArgumentError(
+                f"among is a catalogue in {among.manifold}, expected {_manifold(manifold)}"
+            )
+        among._check_in(manifold)
         return among
+
+    def _check_in(self, place: Manifold | Domain) -> None:
+        """Refuse items outside a domain."""
+        if isinstance(place, Domain):
+            inside = np.ravel(place.contains(self.items))
+            if not inside.all():
+                i = int(np.argmin(inside))
+                raise ArgumentError(
+                    f"items[{i}] is not in {place!r:.80}: {self.manifold.unpack(self[i])!r:.80}"
+                )
 
     def __len__(self) -> int:
         return len(self.items)
@@ -299,6 +317,14 @@ def _charted(manifold: Manifold, points: Array) -> np.ndarray | None:
         return None
     o = np.asarray(host(manifold.origin()), points.dtype)
     return host(manifold.to_coords(o, manifold.log(o, points)))
+
+
+def _manifold(place: Any) -> Manifold:
+    """The manifold that is meant."""
+    manifold = place.manifold if isinstance(place, Domain) else place
+    if not isinstance(manifold, Manifold):
+        raise ArgumentError(f"manifold must be a Manifold such as Sphere(3), got {place!r:.80}")
+    return manifold
 
 
 def _rows(items: np.ndarray) -> list[bytes]:

@@ -141,6 +141,16 @@ class Auto(RankedMethod):
             y = manifold.random_point(rng, like=x)
         return y if self.domain is None else self.domain.project(y)
 
+    def learns(self, manifold: Manifold) -> bool:
+        return self._method(manifold).learns(manifold)
+
+    def learn(self, manifold: Manifold, state: Any, a: Array, b: Array, answer: int) -> Any:
+        inner = self._method(manifold)
+        if not isinstance(state, Restarted):
+            return inner.learn(manifold, state, a, b, answer)
+        local = inner.learn(manifold, state.local, a, b, answer)
+        return None if local is None else state._replace(local=local)
+
     def steps(
         self, manifold: Manifold, states: list[Any], rngs: list[np.random.Generator]
     ) -> Rounds:

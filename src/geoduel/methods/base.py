@@ -125,6 +125,17 @@ class Method(ABC):
         for a tie. Points with a leading axis are that many pairs, and so are their answers.
         """
 
+    def learns(self, manifold: Manifold) -> bool:
+        """Whether `learn` takes comparisons that the step has not asked for; by default not."""
+        return False
+
+    def learn(self, manifold: Manifold, state: Any, a: Array, b: Array, answer: int) -> Any:
+        """The state after a comparison from outside, between two steps; None if it is too early.
+
+        ``answer`` is as in `step`. Only for methods that `learns` says it of.
+        """
+        raise NotImplementedError(f"{type(self).__name__} learns from its own questions only")
+
     def steps(
         self, manifold: Manifold, states: list[Any], rngs: list[np.random.Generator]
     ) -> Rounds:

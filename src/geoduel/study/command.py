@@ -24,7 +24,7 @@ from rich.table import Table
 
 from ..errors import ArgumentError, GeoduelError, OlderStudyWarning
 from .create import copy_study, delete_study, import_study, load_study, study_names
-from .log import WORDS
+from .log import INFEASIBLE, WORDS
 from .ranking import LETTERS
 from .storage.place import as_storage
 from .study import Study
@@ -43,7 +43,8 @@ def complete_names(ctx: typer.Context, incomplete: str) -> list[str]:
 
 def complete_answers(incomplete: str) -> list[str]:
     """Answers for the shell."""
-    return [word for word in WORDS if word.startswith(incomplete)]
+    words = dict.fromkeys(" ".join((*WORDS, *INFEASIBLE)).split())
+    return [word for word in words if word.startswith(incomplete)]
 
 
 URL = Annotated[str, typer.Argument(metavar="URL", help="Such as sqlite:///duels.db.")]
@@ -145,7 +146,9 @@ def tell(
     answer: Annotated[
         list[str],
         typer.Argument(
-            metavar="ANSWER", help=f"One of {', '.join(WORDS)}.", autocompletion=complete_answers
+            metavar="ANSWER",
+            help=f"One of {', '.join((*WORDS, *INFEASIBLE))}.",
+            autocompletion=complete_answers,
         ),
     ],
     rater: Rater = None,
@@ -157,7 +160,8 @@ def tell(
     if as_json:
         write_json(told)
         return
-    print(f"duel {told.id}: {told.answer}; known to {length(study.uncertainty()) or 'nothing yet'}")
+    said = told.answer if told.infeasible is None else f"{told.infeasible} infeasible"
+    print(f"duel {told.id}: {said}; known to {length(study.uncertainty()) or 'nothing yet'}")
 
 
 def undo(storage: URL, name: Name, rater: Rater = None, as_json: AsJSON = False) -> None:

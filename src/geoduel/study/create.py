@@ -128,7 +128,7 @@ def create_study(
         Answers to each question, of different raters where there are several; the majority is what
         the method is told, and raters who contradict themselves count less. Only for methods that
         are not made for people: those learn from each answer, and weigh raters themselves.
-    among : Catalogue or array of shape (n, *point_shape), optional
+    among : Catalogue, array of shape (n, *point_shape), or list of dictionaries, optional
         Items that exist: only these are shown and recommended. The log holds their digest and the
         items that were shown, so give them to `load_study`, too. Only for methods made for people.
         "auto" is then an ideal point for any number of dimensions from two on, and the items tell
@@ -167,6 +167,8 @@ def create_study(
     True
     """
     refuse_foreign(manifold)
+    items = None if among is None else Catalogue.of(manifold, among)
+    manifold = manifold if items is None else items.manifold  # they are within its bounds
     own = getattr(method, "domain", None)  # of an instance, which need not be told it again
     manifold, domain = as_place(manifold, own if domain is None else domain, x0)
     domain = None if domain is own else domain
@@ -175,7 +177,6 @@ def create_study(
             positive_int(limit, name)
     if study_name is not None:
         _text(study_name)
-    items = None if among is None else Catalogue.of(manifold, among)
     chosen: Any = _chosen(manifold, method, domain, budget, options, items is not None)
     if items is not None:
         chosen, x0 = for_items(manifold, items, chosen, x0)

@@ -41,6 +41,7 @@ __all__ = [
     "EMPTY",
     "INFEASIBLE",
     "KINDS",
+    "UNASKED",
     "WORDS",
     "Book",
     "Entry",
@@ -73,6 +74,7 @@ INFEASIBLE = {
     "both infeasible": ("skip", "both"),
 }
 """What is told of points that cannot be: the answer that it stands for, and which ones."""
+UNASKED = ("report", "enqueued")  # roles of pairs that the method did not propose
 RANKED = "ranked"  # in counts: an answer to more than two points
 LAST = 8  # results that are remembered, for undo
 
@@ -222,9 +224,13 @@ class Book:
     def is_built_on(self, given: Given) -> bool:
         """Whether an answer led to questions that have answers, so that it cannot be taken back.
 
-        A vote that came when those had answers already is one that led to nothing.
+        A vote that came when those had answers already is one that led to nothing. A comparison
+        that a method with batches did not ask for may have led to anything that came after it.
         """
         at = self.entries[given.duel].at
+        if self.entries[given.duel].role in UNASKED:
+            later = (other.duel for other in self.given if other.number > given.number)
+            return any(self.entries[duel].at is not None for duel in later)
         if at is None:
             return False
         places = ((self.entries[other.duel].at, other.number) for other in self.given)
@@ -346,7 +352,8 @@ class Book:
             self.open[entry.id] = entry
         entry.answer = entry.answered = entry.number = entry.infeasible = None
         for other in list(self.open.values()):  # what the method asked because of that answer
-            if entry.at and other.at and other.at[0] > entry.at[0]:
+            followed = other.at[0] > entry.at[0] if entry.at and other.at else False
+            if followed or (other.at and entry.role in UNASKED):
                 other.withdrawn = True
                 del self.open[other.id]
 

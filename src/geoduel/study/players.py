@@ -28,7 +28,7 @@ from ..methods import Method
 from ..methods.base import check_state, questions
 from ..methods.named import start_point
 from ..methods.people.questions import QuestionMethod
-from .log import Book, Entry, Given
+from .log import UNASKED, Book, Entry, Given
 from .ranking import choices_in, decided
 from .raters import MOST
 
@@ -345,6 +345,7 @@ class StepPlayer(Player):
     members: list[Member] = field(init=False, default_factory=list)
     decided: int = field(init=False, default=0)  # members before this one are
     steps: Any = field(init=False, default=None)  # the step under way; None: to begin anew
+    heard: list[Any] = field(init=False, default_factory=list)  # pairs not asked, yet to be learned
     fresh: bool = field(init=False, default=True)
 
     def __post_init__(self) -> None:
@@ -355,11 +356,14 @@ class StepPlayer(Player):
 
     def restore(self, at: Checkpoint) -> None:
         super().restore(at)
+        self.heard = []
         self._begin_step()
 
     def give(self, entry: Entry, given: Given) -> None:
         if entry.at is None:
-            return  # a repeat
+            if entry.role in UNASKED and given.answer != "skip":  # not a repeat
+                self.heard.append((*self.points(entry), ANSWERS[given.answer]))
+            return
         batch, place = entry.at
         if self.votes > 1 and (batch < self.batch or not self.members):
             return  # a vote that came when the others had decided
@@ -432,6 +436,18 @@ class StepPlayer(Player):
         return self.decided
 
     # -- the steps -------------------------------------------------------------------------------
+
+    def _mark(self) -> None:
+        """Between two steps: the method learns what it has not asked, as soon as it can."""
+        while self.heard:
+            new = self.method.learn(self.manifold, self.state, *self.heard[0])
+            if new is None:
+                break
+            self.state = new
+            del self.heard[0]
+        super()._mark()
+        if self.heard:  # which a checkpoint does not hold
+            self.checkpoints.pop()
 
     def _begin_step(self) -> None:
         self.steps = questions(self.method, self.manifold, self.state, self.rng)

@@ -124,7 +124,7 @@ def as_duel(entry: Entry, dtype: np.dtype, manifold: Manifold) -> Duel:
     )
 
 
-def dataframe(duels: Sequence[Duel]) -> pandas.DataFrame:
+def dataframe(duels: Sequence[Duel], manifold: Manifold) -> pandas.DataFrame:
     """Duels as a table of pandas; see `geoduel.Study.to_dataframe`."""
     try:
         import pandas
@@ -132,12 +132,19 @@ def dataframe(duels: Sequence[Duel]) -> pandas.DataFrame:
         raise MissingExtraError("to_dataframe needs pandas: pip install pandas") from None
     names = [f.name for f in fields(Duel) if f.repr]
     columns = {name: [getattr(duel, name) for duel in duels] for name in names}
+    most = max((len(duel.points) for duel in duels), default=2)
+    for k, letter in enumerate(LETTERS[2:most], start=2):
+        columns[letter] = [
+            manifold.unpack(duel.points[k]) if k < len(duel.points) else None for duel in duels
+        ]
     table = pandas.DataFrame({k: pandas.Series(v, dtype=object) for k, v in columns.items()})
     table["of"] = table["of"].astype("Int64")
     for name in ("asked", "answered"):
         table[name] = pandas.to_datetime(table[name].astype(float), unit="s", utc=True)
     table["seconds"] = (table["answered"] - table["asked"]).dt.total_seconds()
-    return table.set_index("id")
+    points = list(LETTERS[:most])
+    others = [name for name in table if name not in ("id", *points)]
+    return table.set_index("id").reindex(columns=[*points, *others])
 
 
 @dataclass(frozen=True)

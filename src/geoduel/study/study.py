@@ -542,10 +542,11 @@ class Study:
 
     def _pair(self, **given: Any) -> list[Array]:
         """A pair that the method did not ask for, as arrays; refused where it learns nothing."""
-        if not isinstance(self.method, QuestionMethod):
+        if not isinstance(self.method, QuestionMethod) and not self.method.learns(self.manifold):
             raise ArgumentError(
-                f"method {self.method_name!r} learns from its own questions only; start it at the "
-                "better point (x0=), or take a method made for people"
+                f"method {self.method_name!r} learns from its own questions only: start it at the "
+                "better point (x0=), or take one that learns from any pair: 'bisection' in one "
+                "dimension, 'ideal-point', 'duel-newton'"
             )
         points = {name: self.manifold.pack(point, name) for name, point in given.items()}
         for name, point in points.items():
@@ -714,7 +715,7 @@ class Study:
         items = self._items(among)
         if items is None:
             return self.manifold.unpack(self._result(rater)[0])
-        return np.array(items[self.rank(1, rater, among=items)[0]])
+        return self.manifold.unpack(np.array(items[self.rank(1, rater, among=items)[0]]))
 
     def rank(self, k: int = 10, rater: str | None = None, *, among: Items = None) -> np.ndarray:
         """Return the indices of the k best items, the best first.
@@ -1172,15 +1173,17 @@ class Study:
         """Return the duels as a table of pandas, a row for each, by id.
 
         The index is the id, and the columns are the other attributes of `geoduel.Duel`. ``a`` and
-        ``b`` hold arrays, so that ``numpy.stack(table["a"])`` has all first points. ``asked`` and
-        ``answered`` are times in UTC, and ``seconds`` is the time between them.
+        ``b`` hold arrays, so that ``numpy.stack(table["a"])`` has all first points. Where a
+        question showed more than two, ``c``, ``d`` and so on hold these; questions of fewer have
+        None there. ``asked`` and ``answered`` are times in UTC, and ``seconds`` is the time between
+        them.
 
         Raises
         ------
         MissingExtraError
             If pandas is not installed.
         """
-        return dataframe(self.duels)
+        return dataframe(self.duels, self.manifold)
 
     def backup(self, path: str | Path) -> None:
         """Copy the SQLite file of this study, with all studies in it, while it is in use.

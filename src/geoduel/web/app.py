@@ -24,7 +24,7 @@ from starlette.responses import StreamingResponse
 
 from .._version import __version__
 from ..errors import ArgumentError, GeoduelError, StorageError
-from .board import RANKING, Board, rater_name
+from .board import CANNOT, RANKING, Board, rater_name
 from .guard import NAMED, OWNER, RATER, Guard, Rate, client_of, cookie
 from .keys import Keys, Who
 from .numbers import as_json
@@ -58,9 +58,10 @@ class Tell(Ask):
 
     id: int = Field(description="Number of the question.")
     answer: str = Field(
-        pattern=rf"^(left|right|a|b|tie|skip|{RANKING.pattern})$",
+        pattern=rf"^(left|right|a|b|tie|skip|{CANNOT.pattern}|{RANKING.pattern})$",
         max_length=16,
-        description="A side, a point, tie or skip; of more than two points places, the best first.",
+        description="A side, a point, tie or skip; of more than two points places, the best first. "
+        "With 'infeasible' after a side or 'both': what cannot be.",
     )
     run: str | None = Field(None, max_length=64, description="The question's run.")
     next: bool = True
@@ -145,6 +146,7 @@ class QuestionReply(Reply):
     right: PaneReply | None = None
     panes: list[PaneReply] | None = Field(None, description="Of more than two points.")
     ranking: bool | None = Field(None, description="Whether these are to be ranked.")
+    infeasible: bool | None = Field(None, description="Whether a side may be told infeasible.")
     preload: list[str] = []
     retry_after: float | None = None
     reason: str | None = None

@@ -45,6 +45,7 @@ log = logging.getLogger("geoduel.web")
 SIDES = ("left", "right")
 _FOR_PEOPLE = (Bisection, IdealPoint)  # whose uncertainty is the radius of an 80 % region
 ANSWERS = (*SIDES, "a", "b", "tie", "skip")
+CANNOT = re.compile(r"(left|right|a|b|both) infeasible")
 RANKING = re.compile(r"[1-6](=?[1-6])*(>[1-6](=?[1-6])*)*")  # by the places on the page
 _CACHE_BYTES = 64_000_000
 _SLOW = 0.06  # seconds to draw a choice; beyond it the next question is fetched ahead
@@ -85,6 +86,9 @@ class Board:
         Let the HTML that ``render`` returns run scripts, in a frame that reaches nothing else.
     ranking : bool
         Ask for a ranking where a question shows more than two points, and not for the best alone.
+    infeasible : bool
+        Take it, too, that the left choice, the right one or both are impossible; see
+        `geoduel.Study.tell`. Questions of more than two points take it of none.
     ahead : bool, optional
         Ask for the next question while one is being answered, so that it is drawn in time. The
         method then knows one answer less. By default only where drawing is slow.
@@ -130,6 +134,7 @@ class Board:
         match_levels: bool = True,
         scripts: bool = False,
         ranking: bool = False,
+        infeasible: bool = False,
         ahead: bool | None = None,
         solo: bool | None = None,
         finish: Callable[[Board], dict[str, Any]] | None = None,
@@ -139,6 +144,7 @@ class Board:
         self.title, self.question = title or study.name, question
         self.accuracy = None if accuracy is None else positive(accuracy, "accuracy")
         self.ranking, self.ahead, self.solo, self.finish = bool(ranking), ahead, solo, finish
+        self.infeasible = bool(infeasible)
         self.key = slug(key or study.name)
         self.labels = labels if isinstance(labels, str) else tuple(labels)
         numbers(study.manifold, np.zeros(study.manifold.point_shape), self.labels)  # they fit
@@ -210,7 +216,8 @@ class Board:
         answer : str
             A side ("left", "right"), a point ("a", "b"), "tie" or "skip". Of more than two points
             the place of the best one, such as "3", or places from the best to the worst: "3>1>24",
-            see `geoduel.Study.tell`.
+            see `geoduel.Study.tell`. With ``infeasible``, a side that is impossible, such as "left
+            infeasible", or "both infeasible".
         rater : str
             Who answered.
         run : str, optional
@@ -227,17 +234,21 @@ class Board:
         ArgumentError
             If the answer is none of the words, or there is no such question.
         """
-        if answer not in ANSWERS and not RANKING.fullmatch(answer):
+        cannot = CANNOT.fullmatch(answer) if self.infeasible else None
+        if answer not in ANSWERS and not RANKING.fullmatch(answer) and not cannot:
+            more = ", left infeasible, right infeasible, both infeasible" if self.infeasible else ""
             raise ArgumentError(
-                f"answer must be one of {', '.join(ANSWERS)}, or a ranking of places such as 3>1, "
-                f"got {answer!r}"
+                f"answer must be one of {', '.join(ANSWERS)}{more}, or a ranking of places such as "
+                f"3>1, got {answer!r}"
             )
         if run is not None and run != self.run:
             return False
         duel = self.duel(duel_id)
         if duel.rater not in (None, rater):
             return False
-        if answer in SIDES and not duel.more:
+        if cannot and cannot[1] in SIDES and not duel.more:
+            answer = f"{self.point_on(duel, cannot[1])} infeasible"
+        elif answer in SIDES and not duel.more:
             answer = self.point_on(duel, answer)
         elif duel.more and answer not in ("tie", "skip"):
             answer = "".join(self.point_on(duel, x) if x.isdigit() else x for x in answer)
@@ -285,7 +296,14 @@ class Board:
 
     @staticmethod
     def side_of(duel: Duel) -> str:
-        """Return the answer as it was given: a side, "tie", "skip", or "" if there is none."""
+        """Return the answer as it was given: a side, "tie", "skip", or "" if there is none.
+
+        Of a side that was said to be impossible, "left infeasible" or "right infeasible"; of both,
+        "both infeasible".
+        """
+        if (cannot := duel.infeasible) is not None:
+            side = cannot if cannot == "both" else SIDES[duel.shown.index(cannot)]
+            return f"{side} infeasible"
         if duel.answer in ("a", "b"):
             return "left" if duel.answer == duel.left else "right"
         if duel.more and duel.answer not in (None, "tie", "skip"):
@@ -573,7 +591,8 @@ class Board:
         while len(self._open) > 10_000:
             self._open.popitem(last=False)
         preload = [self._address(one, side) for one in following for side in self.sides(one)]
-        more: dict[str, Any] = self._panes(duel) | ({"ranking": self.ranking} if duel.more else {})
+        more: dict[str, Any] = self._panes(duel)
+        more |= {"ranking": self.ranking} if duel.more else {"infeasible": self.infeasible}
         return self._reply(
             "question", id=duel.id, role=duel.role, progress=progress, preload=preload, **more
         )

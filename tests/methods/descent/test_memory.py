@@ -9,6 +9,17 @@ from geoduel.methods.descent.memory import Memory, Stretch, Window, logistic, wh
 from geoduel.methods.frame import Frame
 
 
+def test_a_duel_of_any_two_points_is_one_of_mirrored_ends():
+    """e along the first less the second, z in their middle; a blur for half their distance."""
+    z, e = np.array([1.0, -2.0]), np.array([0.6, 0.8])
+    pair = Window.of_pair(z + 0.5 * e, z - 0.5 * e, -1, 0.3)
+    expected = Window(e[None], z[None], np.zeros(1, int), np.array([-1.0]), np.array([0.15]))
+    for found, wanted in zip(pair, expected, strict=True):
+        assert np.allclose(found, wanted)
+    turned = Window.of_pair(z - 0.5 * e, z + 0.5 * e, 1, 0.3)  # the same said the other way round
+    assert np.allclose(turned.directions * turned.answers, pair.directions * pair.answers)
+
+
 def remembered(d, k, g, H, precision):
     """Gradients of a quadratic at k centres, equally sure in all directions."""
     Z = np.random.default_rng(5).standard_normal((k, d))

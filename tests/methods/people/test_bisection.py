@@ -400,8 +400,13 @@ def test_on_a_line_the_range_grows_until_it_holds_the_ideal(truth, n):
     assert abs(state.best[0] - truth) < 1.0
 
 
-@pytest.mark.parametrize("manifold", [PLANE, gd.Torus(1), gd.Simplex(2), gd.Grassmann(2, 1)])
-@pytest.mark.parametrize("radius", [1e-3, math.pi / 4, math.inf])
+@pytest.mark.parametrize(
+    ("manifold", "radius"),
+    [
+        *((m, math.pi / 4) for m in (PLANE, gd.Torus(1), gd.Simplex(2), gd.Grassmann(2, 1))),
+        *((m, radius) for m in (PLANE, gd.Simplex(2)) for radius in (1e-3, math.inf)),
+    ],
+)
 def test_whatever_the_radius_the_ideal_is_found_anywhere(manifold, radius):
     x0, method = manifold.origin(), gd.Bisection(prior_radius=radius, jnd=DEGREE)
     high = 0.98 * space_of(manifold, x0, radius).high

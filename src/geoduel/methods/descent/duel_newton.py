@@ -11,7 +11,7 @@ import numpy as np
 
 from ..._numerics.arrays import Array
 from ..._support.check import positive
-from ...errors import OutOfRangeError
+from ...errors import CutLocusError, OutOfRangeError
 from ...manifolds.base import Manifold
 from ..base import default_radius
 from ..duels import mirrored_duels, projected_duels
@@ -427,6 +427,24 @@ class DuelNewton(RankedMethod):
         for j, end in zip(rest, ends, strict=True):
             new[j] = end
         return new
+
+    def learns(self, manifold: Manifold) -> bool:
+        return True
+
+    def learn(self, manifold: Manifold, state: Any, a: Array, b: Array, answer: int) -> Any:
+        """One more duel for the fit, which takes those of any two points; not before it begins."""
+        if not isinstance(state, NewtonState):
+            return None
+        try:
+            one, other = (
+                whitened(state.metric, state.frame.coordinates(manifold, x)) for x in (a, b)
+            )
+        except CutLocusError:
+            return state
+        if not np.isfinite(one - other).all() or np.array_equal(one, other):
+            return state
+        pair = Window.of_pair(one, other, answer, BLUR)
+        return state._replace(window=state.window.append(pair))
 
     def _questioned(
         self, manifold: Manifold, state: NewtonState, rng: np.random.Generator

@@ -89,6 +89,16 @@ class Window(NamedTuple):
         nothing = np.zeros(0)
         return cls(np.zeros((0, d)), np.zeros((0, d)), nothing.astype(int), nothing, nothing)
 
+    @classmethod
+    def of_pair(cls, a: np.ndarray, b: np.ndarray, answer: int, blur: float) -> Window:
+        """Of one duel between any two points, whose sigmoid is so wide in half their distance."""
+        half = (a - b) / 2
+        length = float(np.linalg.norm(half))
+        centre, about = (a + b)[None] / 2, np.zeros(1, dtype=int)
+        return cls(
+            half[None] / length, centre, about, np.array([float(answer)]), np.array([blur * length])
+        )
+
     def append(self, new: Window) -> Window:
         """Add duels."""
         new = new._replace(about=len(self.centres) + new.about)

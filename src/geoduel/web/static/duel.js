@@ -5,11 +5,14 @@
 // pane's picture is found.
 
 const KEYS = { ArrowLeft: "left", ArrowRight: "right", ArrowUp: "tie", ArrowDown: "skip" };
+const CANNOT = { ArrowLeft: "left infeasible", ArrowRight: "right infeasible",
+  ArrowDown: "both infeasible" }; // with Shift
 const SIDES = ["left", "right"];
 const PASSING = [0, 429, 502, 503, 504]; // no connection, too many requests, a server that is away
 const PAUSE = 200; // ms in which a question takes no answer: nobody can have looked at it
 
 const HEARD = 2; // seconds of each sound or film before it may be judged, or all of a shorter one
+const ARROW = { left: "←", right: "→" };
 const LETTER = { left: "A", right: "B" };
 const NTH = ["First", "Second", "Third", "Fourth", "Fifth", "Sixth"];
 const touch = matchMedia("(hover: none)").matches;
@@ -41,6 +44,8 @@ const MARKUP = `
         <small>counts as equal</small></span></button>
       <button type="button" data-answer="skip"><kbd>↓</kbd> <span>Skip
         <small>counts as nothing</small></span></button>
+      <button type="button" data-answer="both infeasible" data-cannot hidden><kbd>⇧↓</kbd>
+        Both impossible</button>
       <span class="gap"></span>
       <span class="view" data-part="view">
         <button type="button" data-do="grid" aria-pressed="false"><kbd>G</kbd> Grid</button>
@@ -95,7 +100,10 @@ const PANES = (sides) => sides.map((side, i) => `
   <section class="pane" data-side="${side}" aria-label="${NTH[i]} choice">
     <div class="media"></div>
     <button type="button" class="choose" data-answer="${side}"><kbd>${
-      { left: "←", right: "→" }[side] ?? side}</kbd> <span data-rank>This one</span><span
+      ARROW[side] ?? side}</kbd> <span data-rank>This one</span><span
+      class="hidden"> (the ${NTH[i].toLowerCase()})</span></button>
+    <button type="button" class="cannot" data-answer="${side} infeasible" data-cannot hidden><kbd>⇧${
+      ARROW[side]}</kbd> <span>Impossible</span><span
       class="hidden"> (the ${NTH[i].toLowerCase()})</span></button>
   </section>`).join("");
 
@@ -258,6 +266,7 @@ export function mount(root, server, options = {}) {
       root.querySelectorAll("[data-answer]").forEach((b) => {
         b.disabled = failed && b.dataset.answer !== "skip";
       });
+      root.querySelectorAll("[data-cannot]").forEach((b) => (b.hidden = !reply.infeasible));
       if (failed) notice("This pair cannot be shown. Skip it: the next one follows.");
       state("fresh");
       root.dataset.question = reply.id;
@@ -510,7 +519,9 @@ export function mount(root, server, options = {}) {
     start = page.start;
     const items = await Promise.all(page.duels.map(async (duel) => {
       const item = element("li");
-      const chosen = { left: "the left one", right: "the right one", tie: "can’t tell", skip: "skipped" };
+      const chosen = { left: "the left one", right: "the right one", tie: "can’t tell", skip: "skipped",
+        "left infeasible": "the left one is impossible", "both infeasible": "both are impossible",
+        "right infeasible": "the right one is impossible" };
       item.append(element("p", `${duel.id + 1}: ${chosen[duel.answer] ?? duel.answer}`));
       const pair = element("div", "", "pair"), panes = panesOf(duel);
       for (const [i, pane] of panes.entries()) {
@@ -591,7 +602,8 @@ export function mount(root, server, options = {}) {
       ...(players && { x: "toggle", ...(free && { " ": "toggle" }) }) }[key];
     const digit = sides.length > 2 && sides.includes(key) ? key : undefined;
     const arrow = sides.length > 2 && SIDES.includes(KEYS[key]) ? undefined : KEYS[key];
-    const said = root.dataset.state === "done" ? undefined : digit ?? arrow;
+    const cannot = event.shiftKey && question?.infeasible ? CANNOT[key] : undefined;
+    const said = root.dataset.state === "done" ? undefined : cannot ?? digit ?? arrow;
     if (!action && !said) return;
     event.preventDefault();
     if (event.repeat && action !== "in" && action !== "out") return;
