@@ -50,6 +50,7 @@ from .methods.base import (
     questions,
 )
 from .methods.lock_step import LockStep, in_lock_step_if_many
+from .methods.mixed import Mixed, mixed_if_needed
 from .methods.named import MethodName, Settings, named, start_point
 from .methods.people.among import Among, AmongState
 from .methods.people.choice import for_items
@@ -233,13 +234,14 @@ def minimize(
     feasible = None if feasible is own else feasible
     oracle = handed(oracle, manifold.unpack if manifold.names else None)
     if among is None:
-        chosen = named(method, feasible, dict(options))
+        chosen = mixed_if_needed(named(method, feasible, dict(options)), manifold)
     else:
         chosen, x0 = _among(among, manifold, method, feasible, options, x0)
     chosen, x0 = start_point(chosen, manifold, x0, rng)
     chosen = in_lock_step_if_many(chosen, manifold, x0)
     chosen, iterations = chosen.plan(manifold, x0, iterations=iterations, budget=budget)
     alone = chosen.method if isinstance(chosen, LockStep) else chosen
+    alone = alone.method if isinstance(alone, Mixed) else alone
     if iterations is None and budget is None and timeout is None:
         if not isinstance(alone, DuelMethod | Among):
             raise ArgumentError("give iterations=, budget= or timeout=: a run needs a limit")

@@ -126,6 +126,18 @@ class Auto(DescentMethod):
             return super().steps(manifold, states, rngs)
         return self._method(manifold).steps(manifold, states, rngs)
 
+    def again(
+        self,
+        manifold: Manifold,
+        state: Begin | Local | Restarted,
+        rng: np.random.Generator,
+        length: float,
+    ) -> Begin | Local | Restarted:
+        method = self._method(manifold)
+        if not isinstance(state, Restarted):
+            return method.again(manifold, state, rng, length)
+        return state._replace(local=method.again(manifold, state.local, rng, length), stop=None)
+
     def _method(self, manifold: Manifold) -> Any:
         most = NEWTON if self.domain is None else BOUNDED
         settings = {f.name: getattr(self, f.name) for f in fields(DescentMethod)}
