@@ -14,7 +14,8 @@ angle. In the families:
 
 The default is compared with runs that know something: the best categories, and then all values, so
 that only the simplex and the angle are left. Nobody knows these; whoever enumerates has to run all
-125 triples. Printed and stored: the median of the duels after which the best point stays within a
+125 triples. "Relaxed" is the same method on numbers alone: the largest of five numbers says which
+category, and a number between 1 and 20 is rounded. Printed and stored: the median of the duels after which the best point stays within a
 relative gap of 1e-6 (flips: 1e-2) of the optimum, how many runs end in the right categories, and
 the median of the duels of whole runs.
 """
@@ -37,8 +38,8 @@ import geoduel as gd
 
 KINDS, LARGEST = "abcde", 20
 FAMILIES = {"separable": 0.0, "shifted": 0.25, "shifted far": 0.75, "ties": 0.0, "flips": 0.25}
-WAYS = ("default", "knows categories", "knows all values")
-BUDGET = 300
+WAYS = ("default", "knows categories", "knows all values", "relaxed")
+BUDGET = 400
 STIFFNESS = np.array([1.0, 3.0, 10.0])
 Point = dict[str, Any]
 
@@ -77,14 +78,17 @@ class Problem:
         kinds = {f"kind{j}": gd.Categories(*KINDS) for j in range(3)}
         numbers = {f"number{k}": gd.Integers(1, LARGEST) for k in range(2)}
         parts: dict[str, Any] = {"mix": gd.Simplex(3), "angle": gd.Torus(1)}
+        if known == "relaxed":
+            kinds = {name: gd.Euclidean(5) for name in kinds}
+            return gd.space(**kinds, **dict.fromkeys(numbers, (1, LARGEST)), **parts)
         if known != "knows all values":
             parts = numbers | parts
         return gd.space(**(kinds | parts if known == "default" else parts))
 
     def loss(self, p: Point) -> float:
         """Of a point; what it lacks is at its optimum."""
-        at = [KINDS.index((self.best | p)[f"kind{j}"]) for j in range(3)]
-        n = np.array([p.get(f"number{k}", self.numbers[k]) for k in range(2)], dtype=float)
+        at = self.kinds(p)
+        n = np.array([round(p.get(f"number{k}", self.numbers[k])) for k in range(2)], dtype=float)
         three = range(3)
         off = n - self.numbers
         away = off - np.round(sum(self.rises[j, at[j]] for j in three))
@@ -97,9 +101,14 @@ class Problem:
         inside = STIFFNESS @ (np.sqrt(p["mix"]) - y) ** 2
         return float(costs + 4 * ((away / LARGEST) ** 2).sum() + inside + 1 - np.cos(p["angle"] - turn))
 
+    def kinds(self, p: Point) -> list[int]:
+        """Places of the categories; of five numbers that of the largest."""
+        found = [(self.best | p)[f"kind{j}"] for j in range(3)]
+        return [KINDS.index(k) if isinstance(k, str) else int(np.argmax(k)) for k in found]
+
     def is_right(self, p: Point) -> bool:
         """Whether the categories are the best ones."""
-        return all(self.cost[j, KINDS.index((self.best | p)[f"kind{j}"])] == 0 for j in range(3))
+        return all(self.cost[j, kind] == 0 for j, kind in enumerate(self.kinds(p)))
 
     def oracle(self) -> Any:
         """Duels alone."""
@@ -111,6 +120,8 @@ def run(problem: Problem, way: str, method: Any = "auto") -> tuple[float, bool, 
     """Duels until the gap stays small, whether it ends in the right categories, all duels."""
     space = problem.space(way)
     start = {name: problem.start[name] for name in space.manifold.names}
+    if way == "relaxed":
+        start |= {f"kind{j}": np.eye(5)[kind] for j, kind in enumerate(problem.kinds(start))}
     seen: list[tuple[int, float]] = []
     result = gd.minimize(
         problem.oracle(), space, start, method=method, budget=BUDGET, rng=problem.seed,

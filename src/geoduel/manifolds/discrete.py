@@ -171,19 +171,18 @@ class Categories(Discrete):
         return np.zeros(1)
 
     def pack(self, a: Any, name: str = "x") -> Array:
-        """The point of a value, or of arrays and lists of them; arrays of numbers are points.
+        """The point of a value, or of lists of texts; arrays and lists of numbers are points.
 
         Raises
         ------
         ArgumentError
             If there is no such value.
         """
-        if hasattr(a, "dtype") and a.dtype != object and not str(a.dtype).startswith("<U"):
-            if getattr(a, "ndim", 0):
+        if getattr(a, "ndim", 0) or isinstance(a, list | tuple):
+            if not isinstance(a, np.ndarray | list | tuple) or np.asarray(a).dtype.kind in "fiu":
                 return as_array(a, name)
-            a = a.item()
-        if isinstance(a, np.ndarray | list | tuple):
             return np.stack([self.pack(value, f"{name}[{i}]") for i, value in enumerate(a)])
+        a = a.item() if hasattr(a, "dtype") else a
         for i, value in enumerate(self.values):
             if value == a and isinstance(value, str) == isinstance(a, str):
                 return np.array([float(i)])
@@ -208,7 +207,7 @@ class Integers(Discrete):
     Point         (1,), the number.
     Tangent       (1,), zero.
     Metric        <u, v> = 0;  dist = 2 |x - y| / (upper - lower), so that all are two units long.
-                  With ``log``: 2 |log x - log y| / log(upper / lower).
+                  With ``ratios``: 2 |log x - log y| / log(upper / lower).
     Dimension     0;  curvature 0;  injectivity radius infinite.
 
     It stands in a `geoduel.space`, or a `Product`: functions and people are handed an int.
@@ -217,7 +216,7 @@ class Integers(Discrete):
     ----------
     lower, upper : int
         The least and the largest number.
-    log : bool
+    ratios : bool
         Whether ratios count, and not differences: for sizes and widths. ``lower`` is then positive.
     unit : str
         Shown behind the number on the duel page.
@@ -231,7 +230,7 @@ class Integers(Discrete):
 
     lower: int
     upper: int
-    log: bool = False
+    ratios: bool = False
     unit: str = field(default="", compare=False)
 
     def __post_init__(self) -> None:
@@ -239,7 +238,7 @@ class Integers(Discrete):
             object.__setattr__(self, name, _whole(getattr(self, name), name))
         if not self.lower < self.upper:
             raise ArgumentError(f"lower must be below upper, got {self.lower} and {self.upper}")
-        if self.log and self.lower < 1:
+        if self.ratios and self.lower < 1:
             raise ArgumentError(f"lower must be > 0 where ratios count, got {self.lower}")
         if not isinstance(self.unit, str):
             raise ArgumentError(f"unit must be a text, got {self.unit!r:.80}")
@@ -249,24 +248,23 @@ class Integers(Discrete):
         return self.lower, self.upper
 
     def dist(self, x: Array, y: Array) -> Array:
-        if not self.log:
+        if not self.ratios:
             return (2 / (self.upper - self.lower) * abs(x - y))[..., 0]
         log = namespace(x, y).log
         return (2 / math.log(self.upper / self.lower) * abs(log(x) - log(y)))[..., 0]
 
     def origin(self) -> Array:
         """The number in the middle."""
-        return self.pack(self.beyond(self.lower, 1.0))
+        return self.pack(self.beyond(self.lower, 1, 1.0))
 
-    def beyond(self, number: int, way: float) -> int:
-        """The number at a distance, upwards or downwards; another one, as far as there is one."""
-        if self.log:
-            found = number * (self.upper / self.lower) ** (way / 2)
+    def beyond(self, number: int, side: int, way: float = 0.0) -> int:
+        """The number at a distance, above (side 1) or below (-1): at least the next, if any."""
+        if self.ratios:
+            found = number * (self.upper / self.lower) ** (side * way / 2)
         else:
-            found = number + way * (self.upper - self.lower) / 2
-        nearest = int(min(max(round(found), self.lower), self.upper))
-        if nearest == number:
-            nearest += 1 if way > 0 else -1
+            found = number + side * way * (self.upper - self.lower) / 2
+        found = min(max(found, self.lower), self.upper)
+        nearest = max(round(found), number + 1) if side > 0 else min(round(found), number - 1)
         return min(max(nearest, self.lower), self.upper)
 
     def pack(self, a: Any, name: str = "x") -> Array:
@@ -291,7 +289,7 @@ class Integers(Discrete):
         return numbers if numbers.ndim else int(numbers)
 
     def __repr__(self) -> str:
-        more = ", log=True" * self.log + f", unit={self.unit!r}" * bool(self.unit)
+        more = ", ratios=True" * self.ratios + f", unit={self.unit!r}" * bool(self.unit)
         return f"Integers({self.lower}, {self.upper}{more})"
 
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Generator, Iterator
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -26,10 +27,10 @@ __all__ = ["Mixed", "MixedState", "mixed_if_needed"]
 # Frozen; docs/notebook/mixed.md says what they were tuned on.
 ALONE = 10  # duels a dimension of the walk, after a change, before the first trial
 SHARE = 1.0  # duels of the walk for each one about values, before the next ones about these
-NEXT = 1e-9  # a step to the next whole number
 FIRST = 0.5  # first step of a whole number, where all of them are two units long
-REACH = 0.12  # how far off, in typical distances, the optimum of another value may be
-OWN = 3  # duels a dimension of a descent with another value
+REACH = 0.2  # how far off, in typical distances, the optimum of another value is looked for
+FAR = 0.3  # a value that is no better than the present one so far from its optimum has no trial
+OWN = 6  # duels a dimension of a descent with another value
 
 Duels = Generator[tuple[Array, Array], Any, Any]
 Value = tuple[int, float]  # which factor, and its number
@@ -107,8 +108,8 @@ class Mixed(Method):
     >>> def loss(p):
     ...     return (p["kind"] != "b") + abs(p["layers"] - 4) + 1 - np.cos(p["turn"] - 2)
     >>> result = gd.minimize(gd.from_objective(loss), net, method=Mixed(), budget=100, rng=0)
-    >>> result.x["kind"], result.x["layers"], result.x["turn"].round(3)
-    ('b', 4, array([2.]))
+    >>> result.x["kind"], result.x["layers"], round(result.x["turn"], 3)
+    ('b', 4, 2.0)
     """
 
     method: Method = Auto()
@@ -185,30 +186,15 @@ class Mixed(Method):
 
     def _sweep(self, parts: Mixture, state: MixedState, rng: np.random.Generator) -> Duels:
         """Every value of every factor challenges the present one, at the present point."""
-        values, duels = state.values, 0
-        x, _ = parts.split(state.best)
-
-        def wins(i: int, number: float) -> Generator[tuple[Array, Array], Any, bool]:
-            nonlocal values, duels
-            new = _with(values, i, number)
-            won, asked = yield from _beats(parts.join(x, new), parts.join(x, values), state.noise)
-            duels += asked
-            values = new if won else values
-            return won
-
-        first = FIRST if state.asked == 0 else NEXT
-        for i in rng.permutation(len(values)):
-            factor = parts.factors[i]
-            if isinstance(factor, Integers):
-                yield from _along(factor, int(values[i]), first, lambda n, i=i: wins(i, n))
-            else:
-                for number in rng.permutation(factor.bounds[1] + 1):
-                    if number != values[i]:
-                        yield from wins(i, float(number))
-        changed = bool((values != state.values).any())
-        new = state._replace(values=values, asked=state.asked + duels, swept=state.walked)
-        if not changed:
-            return new
+        numbers = [i for i, factor in enumerate(parts.factors) if isinstance(factor, Integers)]
+        kinds = [i for i in range(len(parts.factors)) if i not in numbers]
+        new = yield from _asked_about(parts, state, rng, numbers, 0.0 if state.asked else FIRST)
+        values = new.values
+        new = yield from _asked_about(parts, new, rng, kinds)
+        if (new.values != values).any():
+            new = yield from _asked_about(parts, new, rng, numbers)
+        if (new.values == state.values).all():
+            return new._replace(swept=state.walked)
         return self._resumed(parts, new._replace(swept=None, changed=state.walked), rng)
 
     def _trial(
@@ -220,7 +206,8 @@ class Mixed(Method):
         x, _ = parts.split(state.best)
         frame = Frame(x, np.eye(manifold.dim))
         reach = REACH * manifold.typical_dist
-        off = frame.at(manifold, reach * directions(rng, manifold.dim, 1)[0], walker.domain)
+        far = FAR * manifold.typical_dist
+        off = frame.at(manifold, far * directions(rng, manifold.dim, 1)[0], walker.domain)
         values = _with(state.values, *challenger)
         lost = state._replace(behind=(*state.behind, challenger))
         won, duels = yield from _beats(
@@ -233,21 +220,29 @@ class Mixed(Method):
             inner, more = yield from _at(parts, values, walker.step(manifold, inner, rng))
             duels += more
         end = parts.join(inner.best, values)
-        won, more = yield from _beats(end, state.best, state.noise)
-        duels += more
+        # It has to win against the present point, and there against the present value: a walk that
+        # is still under way is beaten by any other.
+        for other in (state.best, parts.join(inner.best, state.values)):
+            won, more = (yield from _beats(end, other, state.noise)) if won else (False, 0)
+            duels += more
         if not won:
             return lost._replace(asked=state.asked + duels)
-        new = state._replace(inner=inner, values=values, swept=None, behind=())
-        new = new._replace(changed=state.walked)
-        return _moved(parts, new._replace(asked=state.asked + duels))
+        old = (challenger[0], float(state.values[challenger[0]]))
+        new = lost._replace(behind=(*state.behind, old), asked=state.asked + duels)
+        new = new._replace(inner=inner, values=values, swept=None, changed=state.walked)
+        numbers = [i for i, factor in enumerate(parts.factors) if isinstance(factor, Integers)]
+        new = yield from _asked_about(parts, _moved(parts, new), rng, numbers)
+        return _moved(parts, new)
 
     def _resumed(
         self, parts: Mixture, state: MixedState, rng: np.random.Generator
     ) -> MixedState:
         """The walk goes on at other values: from where it is, with longer probes."""
         if state.inner is not None:
-            reach = REACH * parts.continuous.typical_dist
-            inner = self._walker(parts).again(parts.continuous, state.inner, rng, reach)
+            walker = self._walker(parts)
+            reach, known = REACH * parts.continuous.typical_dist, walker.uncertainty(state.inner)
+            length = reach if known is None else math.sqrt(reach * known)  # of what may be to go
+            inner = walker.again(parts.continuous, state.inner, rng, length)
             state = state._replace(inner=inner)
         return _moved(parts, state)
 
@@ -317,6 +312,34 @@ def _others(parts: Mixture, state: MixedState, ended: bool) -> Iterator[Value]:
                 yield i, number
 
 
+def _asked_about(
+    parts: Mixture, state: MixedState, rng: np.random.Generator, some: list[int], way: float = 0.0
+) -> Duels:
+    """Challenges to the values of some factors, at the best point; whole numbers begin with a step.
+
+    Returns the state with the values that are left.
+    """
+    x, _ = parts.split(state.best)
+    values, asked = state.values, state.asked
+
+    def wins(i: int, number: float) -> Generator[tuple[Array, Array], Any, bool]:
+        nonlocal values, asked
+        new = _with(values, i, number)
+        won, duels = yield from _beats(parts.join(x, new), parts.join(x, values), state.noise)
+        values, asked = new if won else values, asked + duels
+        return won
+
+    for i in rng.permutation(some).astype(int):
+        factor = parts.factors[i]
+        if isinstance(factor, Integers):
+            yield from _along(factor, int(values[i]), way, partial(wins, i))
+            continue
+        for number in rng.permutation(factor.bounds[1] + 1):
+            if number != values[i]:
+                yield from wins(i, float(number))
+    return state._replace(values=values, asked=asked)
+
+
 def _at(parts: Mixture, values: np.ndarray, step: Duels) -> Duels:
     """What a step of the walk asks, at these values; also how many duels these were."""
     answer, duels = None, 0
@@ -344,7 +367,7 @@ def _along(factor: Integers, number: int, way: float, wins: Any) -> Duels:
     tried, side = {number}, 1
     while True:
         for turn in (side, -side):
-            new = factor.beyond(number, turn * way)
+            new = factor.beyond(number, turn, way)
             if new in tried:
                 continue
             tried.add(new)
@@ -353,6 +376,6 @@ def _along(factor: Integers, number: int, way: float, wins: Any) -> Duels:
                 number, side = new, turn
                 break
         else:
-            if {factor.beyond(number, turn * NEXT) for turn in (1, -1)} <= tried:
+            if {factor.beyond(number, turn) for turn in (1, -1)} <= tried:
                 return
             way /= 2
