@@ -377,6 +377,30 @@ def rankings() -> list[str]:
     return markdown(heads, lines) + about(rows.values(), "people", "seeds")
 
 
+def mixed() -> list[str]:
+    """Duels of `mixed.py`: the default's, those of runs that know something, and the ratio."""
+    rows = read("mixed")
+    ways = ("default", "knows categories", "knows all values", "relaxed")
+    lines = []
+    for family in dict.fromkeys(name.partition(": ")[0] for name in rows):
+        of = [rows.get(f"{family}: {way}") for way in ways]
+        if None in of:
+            continue
+        needed = [number(row["duels"], 3) for row in of]
+        ratio = number(of[0]["duels"] / of[1]["duels"], 2) if of[0]["duels"] else "–"
+        first = f"{needed[0]} ({percent(of[0]['right'])})"
+        last = f"{needed[3]} ({percent(of[3]['right'])})"
+        lines.append([family, first, needed[1], ratio, needed[2], last])
+    if not lines:
+        return ["Not measured yet."]
+    heads = (
+        "loss", "default (right categories)", "knows the categories", "×", "knows all values",
+        "relaxed (right categories)",
+    )  # fmt: skip
+    said = "Medians of the duels until the gap stays below 1e-6 of the first, with flips 1e-2."
+    return [*markdown(heads, lines), *about(rows.values(), "runs", "seeds"), "", said]
+
+
 def ranking_times() -> list[str]:
     """Time to a median regret of 1 JND relative to pairs, by two assumptions about a glance."""
     rows = read("rankings")
@@ -735,6 +759,7 @@ TABLES: dict[str, Callable[[], list[str]]] = {
     "habits": habits,
     "ceiling": ceiling,
     "rankings": rankings,
+    "mixed": mixed,
     "ranking-times": ranking_times,
     "rivals": rivals,
     "attack": attack,

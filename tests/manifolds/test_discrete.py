@@ -107,7 +107,9 @@ def test_dictionaries_go_round():
     assert np.array_equal(NAMED.pack(many), NAMED.random_point(0, (4,)))
 
 
-@pytest.mark.parametrize("values", [(16, 32, 64), (True, False), (None, "l1"), (0.1, 0.5), ("1", 1)])
+@pytest.mark.parametrize(
+    "values", [(16, 32, 64), (True, False), (None, "l1"), (0.1, 0.5), ("1", 1)]
+)
 def test_any_plain_value_is_a_category(values):
     kinds = gd.Categories(*values)
     for i, value in enumerate(values):
@@ -121,6 +123,10 @@ def test_values_of_numpy_are_taken():
     assert gd.Categories(*np.array(["a", "b"])).pack(np.array("b")) == 1
     assert gd.Categories(np.float64(0.5), 2).pack(np.float64(0.5)) == 0
     assert gd.Integers(np.int64(1), 3).pack(np.int64(2)) == 2
+
+
+def packed(kind, layers):
+    return NAMED.pack({"kind": kind, "layers": layers, "turn": 0})
 
 
 @pytest.mark.parametrize(
@@ -137,11 +143,11 @@ def test_values_of_numpy_are_taken():
         (lambda: gd.Integers(0, 3, ratios=True), "lower must be > 0 where ratios count"),
         (lambda: gd.Integers(1, 3, unit=4), "unit must be a text"),
         (lambda: gd.Power(gd.Integers(1, 3), 2), "Power of Integers.1, 3. has no geodesics"),
-        (lambda: NAMED.pack({"kind": "z", "layers": 1, "turn": 0}), r"x\['kind'\] must be one of 'a'"),
-        (lambda: NAMED.pack({"kind": 0, "layers": 1, "turn": 0}), r"x\['kind'\] must be one of"),
-        (lambda: NAMED.pack({"kind": "a", "layers": 13, "turn": 0}), r"x\['layers'\] must be a whole"),
-        (lambda: NAMED.pack({"kind": "a", "layers": 1.5, "turn": 0}), r"x\['layers'\] must be a whole"),
-        (lambda: NAMED.pack({"kind": "a", "layers": "x", "turn": 0}), r"x\['layers'\] must be an array"),
+        (lambda: packed("z", 1), r"x\['kind'\] must be one of 'a'"),
+        (lambda: packed(0, 1), r"x\['kind'\] must be one of"),
+        (lambda: packed("a", 13), r"x\['layers'\] must be a whole"),
+        (lambda: packed("a", 1.5), r"x\['layers'\] must be a whole"),
+        (lambda: packed("a", "x"), r"x\['layers'\] must be an array"),
     ],
 )  # fmt: skip
 def test_bad_values_are_named(make, words):

@@ -123,9 +123,7 @@ def test_domains_of_other_factors_hold():
 @pytest.mark.parametrize("method", ["duel-csa", "block", "rdngd", "nelder-mead"])
 def test_any_method_may_walk(method):
     more = {"step_size": 0.1} if method == "rdngd" else {}
-    result = gd.minimize(
-        gd.from_objective(loss), SPACE, method=method, budget=250, rng=0, **more
-    )
+    result = gd.minimize(gd.from_objective(loss), SPACE, method=method, budget=250, rng=0, **more)
     assert result.x["number"] in range(10, 19)
     assert loss(result.x) < 0.5
 
@@ -202,7 +200,7 @@ def test_options_of_a_study_are_those_of_what_walks(tmp_path):
     assert study.method.method.min_radius == 0.2
     same = {"storage": study.storage, "study_name": "s", "load_if_exists": True}
     gd.create_study(SPACE, min_radius=0.2, **same)
-    with pytest.raises(ArgumentError, match="min_radius=0.1 differs"):
+    with pytest.raises(ArgumentError, match=r"min_radius=0\.1 differs"):
         gd.create_study(SPACE, min_radius=0.1, **same)
     with pytest.raises(ArgumentError, match="'auto' is 'auto' here, which has no option 'batch'"):
         gd.create_study(SPACE, batch=3)

@@ -58,7 +58,8 @@ def space(**parts: Any) -> Space:
 
     Categories and whole numbers stand beside them:
 
-    >>> net = gd.space(act=["relu", "tanh"], layers=range(1, 9), rate=gd.Interval(1e-4, 1, log=True))
+    >>> rate = gd.Interval(1e-4, 1, log=True)
+    >>> net = gd.space(act=["relu", "tanh"], layers=range(1, 9), rate=rate)
     >>> net.manifold.unpack(net.manifold.origin())
     {'act': 'relu', 'layers': 4, 'rate': 0.01}
     """

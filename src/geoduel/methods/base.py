@@ -133,9 +133,7 @@ class Method(ABC):
             (self.step(manifold, state, rng) for state, rng in each), len(manifold.point_shape)
         )
 
-    def again(
-        self, manifold: Manifold, state: Any, rng: np.random.Generator, length: float
-    ) -> Any:
+    def again(self, manifold: Manifold, state: Any, rng: np.random.Generator, length: float) -> Any:
         """The state to go on with after a change that has moved the optimum by about a length.
 
         See `Mixed`. By default a new start from where it is.

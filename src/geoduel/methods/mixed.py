@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Generator, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
 from typing import Any, ClassVar, NamedTuple
 
@@ -53,8 +53,10 @@ class MixedState(NamedTuple):
         Duels of the walk when all values were asked about last; None before, and after a change.
     changed : int
         Duels of the walk when a value changed last.
-    behind : tuple
-        Values that have lost after a descent of their own, or were too far behind for one.
+    lost, far : tuple
+        Values that have lost after a descent of their own, and those too far behind for one.
+    rounds : int
+        How often all others had their trials; with each, values may be twice as far behind.
     """
 
     point: Array
@@ -65,7 +67,9 @@ class MixedState(NamedTuple):
     asked: int = 0
     swept: int | None = None
     changed: int = 0
-    behind: tuple[Value, ...] = ()
+    lost: tuple[Value, ...] = ()
+    far: tuple[Value, ...] = ()
+    rounds: int = 0
     noise: float = 0.0
     stop: str | None = None
 
@@ -107,12 +111,12 @@ class Mixed(Method):
     >>> net = gd.space(kind=["a", "b", "c"], layers=range(1, 13), turn=gd.Torus(1))
     >>> def loss(p):
     ...     return (p["kind"] != "b") + abs(p["layers"] - 4) + 1 - np.cos(p["turn"] - 2)
-    >>> result = gd.minimize(gd.from_objective(loss), net, method=Mixed(), budget=100, rng=0)
+    >>> result = gd.minimize(gd.from_objective(loss), net, budget=100, rng=0)
     >>> result.x["kind"], result.x["layers"], round(result.x["turn"], 3)
     ('b', 4, 2.0)
     """
 
-    method: Method = Auto()
+    method: Method = field(default_factory=Auto)
     domain: Domain | None = None
 
     version: ClassVar[int] = 1
@@ -166,8 +170,11 @@ class Mixed(Method):
         if state.swept is None or (ended and state.swept < state.walked):
             return (yield from self._sweep(parts, state, rng))
         challenger = next(_others(parts, state, ended), None)
-        tried = ended or state.walked >= state.changed + ALONE * manifold.dim
-        if challenger is not None and state.inner is not None and tried:
+        if challenger is None and state.far and state.rounds == 0:
+            state = state._replace(far=(), rounds=1)
+            challenger = next(_others(parts, state, ended), None)
+        alone = state.walked - state.changed >= ALONE * manifold.dim
+        if challenger is not None and state.inner is not None and (ended or alone):
             return (yield from self._trial(parts, state, challenger, rng))
         if ended:
             return state._replace(stop=self._why(parts, state))
@@ -178,7 +185,7 @@ class Mixed(Method):
     def _walk(self, parts: Mixture, state: MixedState, rng: np.random.Generator) -> Duels:
         """A step of the method at the present values."""
         walker = self._walker(parts)
-        step = walker.step(parts.continuous, state.inner, rng)
+        step = walker.step(_ground(parts), state.inner, rng)
         inner, duels = yield from _at(parts, state.values, step)
         noise = walker.noise(inner)
         state = state._replace(noise=state.noise if noise is None else noise)
@@ -201,20 +208,18 @@ class Mixed(Method):
         self, parts: Mixture, state: MixedState, challenger: Value, rng: np.random.Generator
     ) -> Duels:
         """A descent with another value, if that is not too far behind."""
-        walker, manifold = self._walker(parts), parts.continuous
-        assert manifold is not None
+        walker, manifold = self._walker(parts), _ground(parts)
         x, _ = parts.split(state.best)
         frame = Frame(x, np.eye(manifold.dim))
         reach = REACH * manifold.typical_dist
-        far = FAR * manifold.typical_dist
+        far = FAR * 2**state.rounds * manifold.typical_dist
         off = frame.at(manifold, far * directions(rng, manifold.dim, 1)[0], walker.domain)
         values = _with(state.values, *challenger)
-        lost = state._replace(behind=(*state.behind, challenger))
         won, duels = yield from _beats(
             parts.join(x, values), parts.join(off, state.values), state.noise
         )
         if not won:
-            return lost._replace(asked=state.asked + duels)
+            return state._replace(far=(*state.far, challenger), asked=state.asked + duels)
         inner = walker.again(manifold, state.inner, rng, reach)
         while duels < OWN * manifold.dim and walker.stop_reason(inner) is None:
             inner, more = yield from _at(parts, values, walker.step(manifold, inner, rng))
@@ -225,24 +230,24 @@ class Mixed(Method):
         for other in (state.best, parts.join(inner.best, state.values)):
             won, more = (yield from _beats(end, other, state.noise)) if won else (False, 0)
             duels += more
-        if not won:
-            return lost._replace(asked=state.asked + duels)
         old = (challenger[0], float(state.values[challenger[0]]))
-        new = lost._replace(behind=(*state.behind, old), asked=state.asked + duels)
+        new = state._replace(
+            lost=(*state.lost, old if won else challenger), asked=state.asked + duels
+        )
+        if not won:
+            return new
         new = new._replace(inner=inner, values=values, swept=None, changed=state.walked)
         numbers = [i for i, factor in enumerate(parts.factors) if isinstance(factor, Integers)]
         new = yield from _asked_about(parts, _moved(parts, new), rng, numbers)
         return _moved(parts, new)
 
-    def _resumed(
-        self, parts: Mixture, state: MixedState, rng: np.random.Generator
-    ) -> MixedState:
+    def _resumed(self, parts: Mixture, state: MixedState, rng: np.random.Generator) -> MixedState:
         """The walk goes on at other values: from where it is, with longer probes."""
         if state.inner is not None:
-            walker = self._walker(parts)
-            reach, known = REACH * parts.continuous.typical_dist, walker.uncertainty(state.inner)
+            walker, manifold = self._walker(parts), _ground(parts)
+            reach, known = REACH * manifold.typical_dist, walker.uncertainty(state.inner)
             length = reach if known is None else math.sqrt(reach * known)  # of what may be to go
-            inner = walker.again(parts.continuous, state.inner, rng, length)
+            inner = walker.again(manifold, state.inner, rng, length)
             state = state._replace(inner=inner)
         return _moved(parts, state)
 
@@ -283,6 +288,12 @@ def _without_domain(method: Any) -> Any:
     return method if method.domain is None else replace(method, domain=None)
 
 
+def _ground(parts: Mixture) -> Manifold:
+    """What is walked on, where there is anything."""
+    assert parts.continuous is not None
+    return parts.continuous
+
+
 def _with(values: np.ndarray, i: int, number: float) -> np.ndarray:
     new = values.copy()
     new[i] = number
@@ -301,6 +312,7 @@ def _moved(parts: Mixture, state: MixedState) -> MixedState:
 
 def _others(parts: Mixture, state: MixedState, ended: bool) -> Iterator[Value]:
     """Values that may yet have a trial; in the end also the next whole numbers."""
+    tried = state.lost + state.far
     now_of = enumerate(zip(parts.factors, state.values.tolist(), strict=True))
     for i, (factor, now) in sorted(now_of, key=lambda item: isinstance(item[1][0], Integers)):
         if isinstance(factor, Integers) and not ended:
@@ -308,7 +320,7 @@ def _others(parts: Mixture, state: MixedState, ended: bool) -> Iterator[Value]:
         low, high = factor.bounds
         near = (now - 1, now + 1) if isinstance(factor, Integers) else range(low, high + 1)
         for number in map(float, near):
-            if low <= number <= high and number != now and (i, number) not in state.behind:
+            if low <= number <= high and number != now and (i, number) not in tried:
                 yield i, number
 
 

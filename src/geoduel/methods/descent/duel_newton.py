@@ -399,7 +399,7 @@ class DuelNewton(DescentMethod):
     ) -> Begin | NewtonState:
         """With the same metric, and probes so long; as it is, where they are long enough."""
         longer = 0.0 if isinstance(state, Begin) else min(length, state.longest) / state.size
-        if isinstance(state, Begin) or longer <= 1 and state.stop is None:
+        if isinstance(state, Begin) or (longer <= 1 and state.stop is None):
             return state
         return self._begun(manifold, state.frame, longer * state.scale, state.metric, state)
 
