@@ -384,13 +384,13 @@ def mixed() -> list[str]:
     lines = []
     for family in dict.fromkeys(name.partition(": ")[0] for name in rows):
         of = [rows.get(f"{family}: {way}") for way in ways]
-        if None in of:
-            continue
-        needed = [number(row["duels"], 3) for row in of]
-        ratio = number(of[0]["duels"] / of[1]["duels"], 2) if of[0]["duels"] else "–"
-        first = f"{needed[0]} ({percent(of[0]['right'])})"
-        last = f"{needed[3]} ({percent(of[3]['right'])})"
-        lines.append([family, first, needed[1], ratio, needed[2], last])
+        needed = ["–" if row is None else number(row["duels"], 3) for row in of]
+        right = ["" if row is None else f" ({percent(row['right'])})" for row in of]
+        ratio = "–"
+        if of[0] and of[1] and of[0]["duels"]:
+            ratio = number(of[0]["duels"] / of[1]["duels"], 2)
+        last = needed[3] + right[3]
+        lines.append([family, needed[0] + right[0], needed[1], ratio, needed[2], last])
     if not lines:
         return ["Not measured yet."]
     heads = (
