@@ -48,6 +48,7 @@ def test_answers_that_are_wrong_are_outvoted():
     result = gd.minimize(oracle, SPACE, budget=600, rng=1)
     assert {name: result.x[name] for name in ("kind", "other")} == {"kind": "d", "other": "a"}
     assert loss(result.x) < 0.1
+    assert result.noise is not None
     assert 0.02 < result.noise < 0.25
 
 
@@ -163,6 +164,7 @@ def test_x_tol_ends_a_run_after_a_last_look():
     result = gd.minimize(gd.from_objective(loss), SPACE, x_tol=1e-3, budget=2000, rng=0)
     assert result.stop_reason == "x_tol"
     assert values(result.x) == BEST
+    assert result.uncertainty is not None
     assert result.uncertainty <= 1e-3
 
 

@@ -167,7 +167,8 @@ class Mixed(Method):
         ended = state.inner is None or self._walker(parts).stop_reason(state.inner) is not None
         if not ended and state.walked < SHARE * state.asked:
             return (yield from self._walk(parts, state, rng))
-        if state.swept is None or (ended and state.swept < state.walked):
+        swept = state.swept
+        if swept is None or (ended and swept < state.walked):
             return (yield from self._sweep(parts, state, rng))
         challenger = next(_others(parts, state, ended), None)
         if challenger is None and state.far and state.rounds == 0:
@@ -178,7 +179,7 @@ class Mixed(Method):
             return (yield from self._trial(parts, state, challenger, rng))
         if ended:
             return state._replace(stop=self._why(parts, state))
-        if state.swept < state.walked / 2:
+        if swept < state.walked / 2:
             return (yield from self._sweep(parts, state, rng))
         return (yield from self._walk(parts, state, rng))
 
