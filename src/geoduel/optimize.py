@@ -143,7 +143,8 @@ def minimize(
     method : str or method
         "auto" needs no settings: DuelNewton, or DuelCSA above 2000 dimensions. Others are
         "duel-newton", "duel-csa", "block", "rdngd", "rrdngd", "rdfw", those of other papers, or an
-        instance such as ``RDNGD(batch=10)``.
+        instance such as ``RDNGD(batch=10)``. Where a space has categories or integers, the method
+        walks on the other factors, inside a `geoduel.Mixed`.
     domain : Domain, bounds, function or dictionary, optional
         Feasible set. Pairs (lower, upper) are a `geoduel.Box` in Euclidean space. A function that
         says whether a point is feasible is the test of a `geoduel.Where`. A dictionary gives such

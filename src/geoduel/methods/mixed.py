@@ -80,15 +80,17 @@ class Mixed(Method):
 
         sweep
         repeat:
-            a step of the method, at the present values
-            once it has asked twice as many duels as were asked about values: sweep, or a trial
+            steps of the method, at the present values, until they have asked as many duels
+            as were asked about values;   then a trial if the last sweep has changed nothing,
+            else a sweep
         where it has ended: sweep; the end is believed if nothing changes, and no trial is left
 
         sweep: for each discrete factor, at the present point
             categories: each other value challenges the present one
             whole numbers: steps up and down, twice as long after each that wins, else half
         trial: another value, if it is ahead of the present one at a point a first step away,
-            gets a short descent of its own; its end challenges the present best point
+            gets a short descent of its own; its end challenges the present best point, and there
+            the present value
 
     The method knows nothing of the values. What it has learned survives their change, and it goes
     on with longer probes. Values far from the best one cost a duel a sweep, and those whose optimum
@@ -194,7 +196,7 @@ class Mixed(Method):
 
     def _sweep(self, parts: Mixture, state: MixedState, rng: np.random.Generator) -> Duels:
         """Every value of every factor challenges the present one, at the present point."""
-        numbers = [i for i, factor in enumerate(parts.factors) if isinstance(factor, Integers)]
+        numbers = _integers(parts)
         kinds = [i for i in range(len(parts.factors)) if i not in numbers]
         new = yield from _asked_about(parts, state, rng, numbers, 0.0 if state.asked else FIRST)
         values = new.values
@@ -238,8 +240,7 @@ class Mixed(Method):
         if not won:
             return new
         new = new._replace(inner=inner, values=values, swept=None, changed=state.walked)
-        numbers = [i for i, factor in enumerate(parts.factors) if isinstance(factor, Integers)]
-        new = yield from _asked_about(parts, _moved(parts, new), rng, numbers)
+        new = yield from _asked_about(parts, _moved(parts, new), rng, _integers(parts))
         return _moved(parts, new)
 
     def _resumed(self, parts: Mixture, state: MixedState, rng: np.random.Generator) -> MixedState:
@@ -293,6 +294,11 @@ def _ground(parts: Mixture) -> Manifold:
     """What is walked on, where there is anything."""
     assert parts.continuous is not None
     return parts.continuous
+
+
+def _integers(parts: Mixture) -> list[int]:
+    """Which factors are whole numbers."""
+    return [i for i, factor in enumerate(parts.factors) if isinstance(factor, Integers)]
 
 
 def _with(values: np.ndarray, i: int, number: float) -> np.ndarray:

@@ -95,7 +95,8 @@ def create_study(
     method : str or method
         As in `geoduel.minimize`, except that "auto" means people. One dimension takes Bayesian
         bisection, two to six an ideal point with a learned metric, and more the default of
-        `minimize`. The study says which, in ``study.method_name``.
+        `minimize`; so do spaces with categories or integers. The study says which, in
+        ``study.method_name``.
     domain : Domain, bounds, function or dictionary, optional
         Feasible set, as in `geoduel.minimize`. The log cannot hold a function: `load_study` then
         needs the method.
