@@ -382,8 +382,10 @@ def mixed() -> list[str]:
     rows = read("mixed")
     ways = ("default", "knows categories", "knows all values", "relaxed")
     lines = []
-    for family in dict.fromkeys(name.partition(": ")[0] for name in rows):
+    for family in ("separable", "ties", "flips", "shifted", "shifted with flips", "shifted far"):
         of = [rows.get(f"{family}: {way}") for way in ways]
+        if not any(of):
+            continue
         needed = ["–" if row is None else number(row["duels"], 3) for row in of]
         right = ["" if row is None else f" ({percent(row['right'])})" for row in of]
         ratio = "–"
