@@ -393,6 +393,32 @@ def rankings() -> list[str]:
     return markdown(heads, lines) + about(rows.values(), "people", "seeds")
 
 
+def mixed() -> list[str]:
+    """Duels of `mixed.py`: the default's, those of runs that know something, and the ratio."""
+    rows = read("mixed")
+    ways = ("default", "knows categories", "knows all values", "relaxed")
+    lines = []
+    for family in ("separable", "ties", "flips", "shifted", "shifted with flips", "shifted far"):
+        of = [rows.get(f"{family}: {way}") for way in ways]
+        if not any(of):
+            continue
+        needed = ["–" if row is None else number(row["duels"], 3) for row in of]
+        right = ["" if row is None else f" ({percent(row['right'])})" for row in of]
+        ratio = "–"
+        if of[0] and of[1] and of[0]["duels"]:
+            ratio = number(of[0]["duels"] / of[1]["duels"], 2)
+        last = needed[3] + right[3]
+        lines.append([family, needed[0] + right[0], needed[1], ratio, needed[2], last])
+    if not lines:
+        return ["Not measured yet."]
+    heads = (
+        "loss", "default (right categories)", "knows the categories", "×", "knows all values",
+        "relaxed (right categories)",
+    )  # fmt: skip
+    said = "Medians of the duels until the gap stays below 1e-6 of the first, with flips 1e-2."
+    return [*markdown(heads, lines), *about(rows.values(), "runs", "seeds"), "", said]
+
+
 def ranking_times() -> list[str]:
     """Time to a median regret of 1 JND relative to pairs, by two assumptions about a glance."""
     rows = read("rankings")
@@ -752,6 +778,7 @@ TABLES: dict[str, Callable[[], list[str]]] = {
     "habits": habits,
     "ceiling": ceiling,
     "rankings": rankings,
+    "mixed": mixed,
     "ranking-times": ranking_times,
     "rivals": rivals,
     "attack": attack,

@@ -51,6 +51,7 @@ from .methods.base import (
 )
 from .methods.descent.base import RankedMethod
 from .methods.lock_step import LockStep, in_lock_step_if_many
+from .methods.mixed import Mixed, mixed_if_needed
 from .methods.named import MethodName, Settings, named, start_point
 from .methods.people.among import Among, AmongState
 from .methods.people.choice import for_items
@@ -146,7 +147,8 @@ def minimize(
     method : str or method
         "auto" needs no settings: DuelNewton, or DuelCSA above 2000 dimensions. Others are
         "duel-newton", "duel-csa", "block", "rdngd", "rrdngd", "rdfw", those of other papers, or an
-        instance such as ``RDNGD(batch=10)``.
+        instance such as ``RDNGD(batch=10)``. Where a space has categories or integers, the method
+        walks on the other factors, inside a `geoduel.Mixed`.
     domain : Domain, bounds, function or dictionary, optional
         Feasible set. Pairs (lower, upper) are a `geoduel.Box` in Euclidean space. A function that
         says whether a point is feasible is the test of a `geoduel.Where`. A dictionary gives such
@@ -239,7 +241,7 @@ def minimize(
     feasible = None if feasible is own else feasible
     oracle = handed(oracle, manifold.unpack if manifold.names else None)
     if items is None:
-        chosen = named(method, feasible, dict(options))
+        chosen = mixed_if_needed(named(method, feasible, dict(options)), manifold)
     else:
         chosen, x0 = _among(items, method, feasible, options, x0)
     chosen, x0 = start_point(chosen, manifold, x0, rng)
@@ -249,6 +251,7 @@ def minimize(
     chosen = in_lock_step_if_many(chosen, manifold, x0)
     chosen, iterations = chosen.plan(manifold, x0, iterations=iterations, budget=budget)
     alone = chosen.method if isinstance(chosen, LockStep) else chosen
+    alone = alone.method if isinstance(alone, Mixed) else alone
     if iterations is None and budget is None and timeout is None:
         if not isinstance(alone, DuelMethod | Among):
             raise ArgumentError("give iterations=, budget= or timeout=: a run needs a limit")

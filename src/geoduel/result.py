@@ -201,6 +201,8 @@ def shown(x: Any) -> str:
         return f"{{{', '.join(f'{name}: {shown(part)}' for name, part in x.items())}}}"
     if isinstance(x, float):
         return f"{x:.4g}"
+    if not hasattr(x, "shape"):  # a category, or a whole number
+        return repr(x)
     if np.prod(x.shape, dtype=int) > 9:
         return f"array of shape {tuple(x.shape)}"
     entries = np.array2string(host(x), separator=", ", formatter={"all": "{:.4g}".format})

@@ -47,9 +47,11 @@ def test_parts_of_a_space():
             "gain needs two bounds, .* without bounds is Euclidean",
         ),
         ((0, np.inf), ArgumentError, "gain: upper must be a finite number"),
-        (["red", "blue"], ArgumentError, "gain must be a pair of bounds, a Manifold, a Domain"),
+        (["red", 3], ArgumentError, "gain needs two bounds"),
+        (["red", "red"], ArgumentError, "gain: Categories needs two values at least"),
+        (range(3, 4), ArgumentError, "gain: a range must have two numbers at least"),
+        (range(3, 9, 2), ArgumentError, "gain: a range must have .* no gaps"),
         (3, ArgumentError, "gain must be a pair of bounds"),
-        ((False, True), ArgumentError, "gain must be a pair of bounds"),
         ((gd.Euclidean(2), [(0, 1)]), ArgumentError, r"gain is 1 pairs of bounds"),
         (gd.Sphere, ArgumentError, "gain must be a pair of bounds"),
     ],
@@ -57,6 +59,13 @@ def test_parts_of_a_space():
 def test_bad_parts_are_named(part, error, words):
     with pytest.raises(error, match=words):
         gd.space(gain=part)
+
+
+def test_lists_of_texts_are_categories_and_ranges_are_integers():
+    space = gd.space(kind=["a", "b"], on=(False, True), layers=range(2, 9), gain=(0, 1))
+    assert space.manifold.factors[:3] == (
+        gd.Categories("a", "b"), gd.Categories(False, True), gd.Integers(2, 8)
+    )  # fmt: skip
 
 
 def test_a_space_has_parts():

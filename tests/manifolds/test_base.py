@@ -17,6 +17,7 @@ import geoduel as gd
 from geoduel.errors import ArgumentError, CutLocusError, NotOnManifoldError, NotTangentError
 from geoduel.manifolds.base import Manifold
 from geoduel.manifolds.correlation import Correlation
+from geoduel.manifolds.discrete import Categories, Integers
 from geoduel.manifolds.euclidean import Euclidean
 from geoduel.manifolds.grassmann import Grassmann
 from geoduel.manifolds.hyperbolic import Hyperbolic
@@ -245,6 +246,7 @@ CASES: list[tuple[type[ManifoldContract], Any]] = [
     (LineContract, Line(1e-4, 1.0, ratios=True)),
     (FirstMirrored, Product(Sphere(3), SPD(2), Rotations(3))),
     (LastMirrored, Product(Rotations(2), Hyperbolic(2), weights=(4.0, 2.0))),
+    (FirstMirrored, Product(Sphere(3), Integers(1, 5), Categories("a", "b"), weights=(1, 2, 3))),
     (PowerContract, Power(Sphere(3), 2)),
 ]
 

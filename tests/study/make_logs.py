@@ -38,6 +38,10 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "one-plus-one": {},
     "one-plus-one-cma": {},
     "nelder-mead": {},
+    "mixed": {
+        "manifold": gd.Product(gd.Categories("a", "b", "c"), gd.Integers(1, 8), gd.Torus(1)),
+        "method": gd.methods.Mixed(gd.DuelNewton()),
+    },
 }
 
 

@@ -33,6 +33,10 @@ METHODS = {
     "auto": {"method": gd.Auto()},
     "ideal-point": {},
     "bisection": {"manifold": gd.Torus(1)},
+    "mixed": {
+        "manifold": gd.Product(gd.Categories("a", "b", "c"), gd.Integers(1, 8), gd.Torus(2)),
+        "method": "auto",
+    },
 }
 
 
@@ -290,7 +294,7 @@ def test_a_snapshot_of_another_version_is_not_used(url, person, monkeypatch):
     assert len(given) - few == study.progress().answered + study.progress().skips > few
 
 
-@pytest.mark.parametrize("name", METHODS_BY_NAME)
+@pytest.mark.parametrize("name", [*METHODS_BY_NAME, "mixed"])
 def test_methods_still_ask_what_their_version_asked(name):
     """Logs made earlier. Should one fail, a method has changed: raise its `version`.
 

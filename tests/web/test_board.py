@@ -444,6 +444,24 @@ def test_items_of_a_catalogue_are_drawn_by_their_index():
     assert Board(study, lambda point, size=3: str(size)).ask("Ann")["left"]["text"] == "3"
 
 
+def test_categories_on_the_page_and_in_its_files():
+    """A space of values alone is asked about until none wins; spreadsheets run no formula."""
+    net = gd.space(kind=["=a", "b"], layers=range(1, 4))
+    study = gd.create_study(net, rng=0)
+    board = Board(study)
+    while not study.progress().finished:
+        duel = study.ask()
+        text = board.shown(duel, "left").data.decode()
+        assert re.fullmatch(r"kind: (=a|b)\nlayers: [123]", text)
+        better = min("ab", key=lambda letter: abs(getattr(duel, letter)["layers"] - 3))
+        study.tell(duel, "tie" if duel.a["layers"] == duel.b["layers"] else better)
+    assert study.recommend()["layers"] == 3
+    assert len(study.duels) < 12
+    rows = list(csv.DictReader(io.StringIO(board.table())))
+    assert {row["a: kind"] for row in rows} <= {"'=a", "b"}
+    assert [int(row["b: layers"]) for row in rows] == [d.b["layers"] for d in study.duels]
+
+
 def test_named_parameters_on_the_page_and_in_its_files():
     """Without a picture, panes show names, numbers and units; render is given a dictionary."""
     sound = gd.space(gain=gd.Interval(-12, 12, unit="dB"), mix=gd.Simplex(2))

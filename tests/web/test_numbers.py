@@ -146,6 +146,13 @@ def test_named_parameters_have_their_names_and_units():
     assert found.names == ("g", "a", "b", "t")
 
 
+def test_values_are_shown_as_they_are():
+    net = gd.space(kind=["a", "b"], steps=gd.Integers(1, 99999, unit="steps"), on=(True, False))
+    shown = numbers(net.manifold, {"kind": "b", "steps": 12345, "on": False})
+    assert str(shown) == "kind: b\nsteps: 12345 steps\non: False"
+    assert shown.as_json()["rows"][1]["values"] == [12345]
+
+
 def test_points_as_json_keep_their_names():
     point = {"gain": 3.5, "at": {"mix": np.array([0.25, 0.75])}}
     assert as_json(point) == {"gain": 3.5, "at": {"mix": [0.25, 0.75]}}

@@ -10,6 +10,7 @@ import numpy as np
 
 from ..errors import ArgumentError
 from ..manifolds.base import Manifold
+from ..manifolds.discrete import Categories, Integers
 from ..manifolds.euclidean import Euclidean
 from ..manifolds.line import Line
 from ..manifolds.product import Product
@@ -33,7 +34,8 @@ def space(**parts: Any) -> Space:
     **parts
         Each by its name. A pair of bounds is an `Interval`. A `Manifold` is all of it, a `Domain`
         the part that it is, such as ``Interval(20, 20e3, log=True, unit="Hz")``. A pair of a
-        manifold and a domain takes all domains that `geoduel.minimize` takes.
+        manifold and a domain takes all domains that `geoduel.minimize` takes. A list of texts, or
+        of True and False, is a `Categories`, and ``range(1, 13)`` is an `Integers`.
 
     Returns
     -------
@@ -53,6 +55,13 @@ def space(**parts: Any) -> Space:
     >>> result = gd.minimize(oracle, sound, {"gain": 0, "delay": 100}, x_tol=1e-4, rng=0)
     >>> {name: round(value, 1) for name, value in result.x.items()}
     {'gain': 3.0, 'delay': 20.0}
+
+    Categories and whole numbers stand beside them:
+
+    >>> rate = gd.Interval(1e-4, 1, log=True)
+    >>> net = gd.space(act=["relu", "tanh"], layers=range(1, 9), rate=rate)
+    >>> net.manifold.unpack(net.manifold.origin())
+    {'act': 'relu', 'layers': 4, 'rate': 0.01}
     """
     if not parts:
         raise ArgumentError("space needs parameters, e.g. space(gain=(-12, 12)); got none")
@@ -67,6 +76,11 @@ def _part(part: Any, name: str) -> tuple[Manifold, Domain | None]:
         return part, None
     if isinstance(part, Domain):
         return part.manifold, part
+    if isinstance(part, range) or _is_list_of_values(part):
+        try:
+            return _discrete(part), None
+        except ArgumentError as error:
+            raise type(error)(f"{name}: {error}") from None
     first: Any = None
     second: Any = None
     with suppress(TypeError, ValueError):
@@ -85,9 +99,22 @@ def _part(part: Any, name: str) -> tuple[Manifold, Domain | None]:
             raise type(error)(f"{name}: {error}") from None
         return domain.manifold, domain
     raise ArgumentError(
-        f"{name} must be a pair of bounds, a Manifold, a Domain, or a pair of a manifold and a "
-        f"domain in it; got {part!r:.80}"
+        f"{name} must be a pair of bounds, a Manifold, a Domain, a pair of a manifold and a "
+        f"domain in it, a list of texts, or a range of whole numbers; got {part!r:.80}"
     )
+
+
+def _discrete(part: Any) -> Manifold:
+    """Whole numbers, or values without an order."""
+    if not isinstance(part, range):
+        return Categories(*part)
+    if part.step != 1 or len(part) < 2:
+        raise ArgumentError(f"a range must have two numbers at least and no gaps, got {part}")
+    return Integers(part.start, part.stop - 1)
+
+
+def _is_list_of_values(part: Any) -> bool:
+    return isinstance(part, list | tuple) and all(isinstance(v, str | bool) for v in part)
 
 
 def as_place(place: Any, domain: Any = None, inside: Any = None) -> tuple[Manifold, Domain | None]:

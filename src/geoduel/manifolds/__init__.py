@@ -6,6 +6,7 @@ from .adapters.pymanopt import from_pymanopt, to_pymanopt
 from .base import Manifold
 from .by_name import SE, ComplexSphere, Oblique
 from .correlation import Correlation
+from .discrete import Categories, Discrete, Integers
 from .euclidean import Euclidean
 from .grassmann import Grassmann
 from .hyperbolic import Hyperbolic
@@ -22,11 +23,14 @@ from .unitary import Unitary
 __all__ = [
     "SE",
     "SPD",
+    "Categories",
     "ComplexSphere",
     "Correlation",
+    "Discrete",
     "Euclidean",
     "Grassmann",
     "Hyperbolic",
+    "Integers",
     "Line",
     "Manifold",
     "Oblique",

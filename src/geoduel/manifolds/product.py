@@ -16,6 +16,7 @@ from .._support.check import positive, positive_int
 from ..errors import ArgumentError
 from ._border import Seed, as_array
 from .base import Manifold
+from .discrete import Discrete
 
 __all__ = ["Power", "Product"]
 
@@ -385,6 +386,8 @@ class Power(Manifold):
     def __post_init__(self) -> None:
         if not isinstance(self.manifold, Manifold):
             raise ArgumentError(f"Power manifold must be a Manifold, got {self.manifold!r:.80}")
+        if isinstance(self.manifold, Discrete):
+            raise ArgumentError(f"Power of {self.manifold} has no geodesics: use a Product of them")
         positive_int(self.k, "Power k")
 
     @property
@@ -519,7 +522,7 @@ def _numbers(a: tuple[Any, ...]) -> bool:
 
 def _part(factor: Manifold, a: Any, name: str) -> Array:
     """A part of a point in the shape of its factor: numbers are points of one entry."""
-    if factor.point_shape != (1,):
+    if factor.point_shape != (1,) or isinstance(factor, Discrete):
         return factor.pack(a, name)
     part = as_array(a, name)
     return part[..., None] if part.ndim == 0 or part.shape[-1] != 1 else part
@@ -527,7 +530,7 @@ def _part(factor: Manifold, a: Any, name: str) -> Array:
 
 def _handed(factor: Manifold, part: Array) -> Any:
     """A part as people are handed it: a number where it is one, else an array of its own."""
-    if factor.point_shape != (1,):
+    if factor.point_shape != (1,) or isinstance(factor, Discrete):
         return factor.unpack(copied(part))
     number = part[..., 0]
     return float(number) if isinstance(number, np.ndarray) and not number.ndim else copied(number)

@@ -5,6 +5,7 @@ from .base import Method, State
 from .descent.block import Block
 from .descent.duel_csa import DuelCSA
 from .descent.duel_newton import DuelNewton
+from .mixed import Mixed
 from .named import METHODS, named
 from .paper.rdfw import RDFW
 from .paper.rdngd import RDNGD
@@ -27,6 +28,7 @@ __all__ = [
     "DuelNewton",
     "IdealPoint",
     "Method",
+    "Mixed",
     "Observer",
     "QuestionMethod",
     "State",

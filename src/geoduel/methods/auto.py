@@ -162,6 +162,18 @@ class Auto(RankedMethod):
         """The same for a problem whose scale is known: what it is smoothed over, if anything."""
         return replace(self, initial_step=length) if self.smoothing else self
 
+    def again(
+        self,
+        manifold: Manifold,
+        state: Begin | Local | Restarted,
+        rng: np.random.Generator,
+        length: float,
+    ) -> Begin | Local | Restarted:
+        if not isinstance(state, Restarted):
+            return self._method(manifold).again(manifold, state, rng, length)
+        method = self._method(manifold, self.restarts - state.left)
+        return state._replace(local=method.again(manifold, state.local, rng, length), stop=None)
+
     def _method(self, manifold: Manifold, run: int = 0) -> Any:
         """The method of a run; that of the start is number 0."""
         most = NEWTON if self.domain is None else BOUNDED

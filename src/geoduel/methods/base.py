@@ -150,6 +150,13 @@ class Method(ABC):
             steps = map(in_pairs, steps)
         return in_lock_step(steps, len(manifold.point_shape))
 
+    def again(self, manifold: Manifold, state: Any, rng: np.random.Generator, length: float) -> Any:
+        """The state to go on with after a change that has moved the optimum by about a length.
+
+        See `Mixed`. By default a new start from where it is.
+        """
+        return self.start(manifold, state.best, rng)
+
     def with_domain(self, domain: Domain) -> Method:
         """The same method on a feasible set; for dataclasses with a field ``domain``."""
         if is_dataclass(self) and any(f.name == "domain" for f in fields(self)):

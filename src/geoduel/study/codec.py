@@ -55,6 +55,7 @@ def _types() -> dict[str, type]:
     from .. import manifolds as geometries
 
     found: dict[str, type] = {kind.__name__: kind for kind in methods.METHODS.values()}
+    found["Mixed"] = methods.Mixed
     for module in (geometries, domains, schedules):
         for name in module.__all__:
             thing = getattr(module, name)

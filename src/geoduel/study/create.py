@@ -29,6 +29,7 @@ from ..errors import (
 from ..manifolds.adapters.foreign import refuse_foreign
 from ..manifolds.base import Manifold
 from ..methods import Method, for_people
+from ..methods.mixed import Mixed, mixed_if_needed
 from ..methods.named import METHODS, named
 from ..methods.people.choice import for_items
 from ..methods.people.questions import QuestionMethod
@@ -94,7 +95,8 @@ def create_study(
     method : str or method
         As in `geoduel.minimize`, except that "auto" means people. One dimension takes Bayesian
         bisection, two to six an ideal point with a learned metric, and more the default of
-        `minimize`. The study says which, in ``study.method_name``.
+        `minimize`; so do spaces with categories or integers. The study says which, in
+        ``study.method_name``.
     domain : Domain, bounds, function or dictionary, optional
         Feasible set, as in `geoduel.minimize`. The log cannot hold a function: `load_study` then
         needs the method.
@@ -228,7 +230,8 @@ def create_study(
     }
     if method == "auto":
         more = options if domain is None else options | {"domain": domain}
-        wanted |= {f"method.{name}": describe(chosen)[name] for name in more}
+        described = _flat(describe(chosen))
+        wanted |= {f"method.{name}": described[name] for name in more}
     if load_if_exists and study_name in place.names():
         return _same(study_name, place, manifold, method, chosen, wanted, items)
 
@@ -439,8 +442,17 @@ def _chosen(
 ) -> Method:
     """The method as an instance; "auto" means people, or the items of a catalogue."""
     if method != "auto":
-        return named(method, domain, options)
+        return mixed_if_needed(named(method, domain, options), manifold)
     chosen: Any = for_people(manifold, budget, of_items)
+    if isinstance(chosen, Mixed):  # options are those of the method that walks
+        chosen = replace(chosen, method=_with_options(chosen.method, options))
+    else:
+        chosen = _with_options(chosen, options)
+    return chosen if domain is None else replace(chosen, domain=domain)
+
+
+def _with_options(chosen: Any, options: dict[str, Any]) -> Any:
+    """The method that "auto" means here, with the caller's options."""
     names = [f.name for f in fields(chosen) if f.init and f.repr]
     for name in options:
         if name not in names:
@@ -448,8 +460,7 @@ def _chosen(
                 f"method 'auto' is {_name(chosen)!r} here, which has no option {name!r}; it takes "
                 f"{', '.join(names)}"
             )
-    more = options if domain is None else options | {"domain": domain}
-    return replace(chosen, **more)
+    return replace(chosen, **options)
 
 
 def _name(method: Method) -> str:
@@ -507,7 +518,7 @@ def _same(
     for key, value in wanted.items():
         part, _, of_method = key.partition(".")
         there: Any = study.settings.get(part)
-        there = there.get(of_method) if of_method else there
+        there = _flat(there).get(of_method) if of_method else there
         if value is not None and there != value:
             shown = {"seed": "rng"}.get(key, of_method or key)
             raise ArgumentError(
@@ -518,6 +529,12 @@ def _same(
             )
     _log_loaded(study)
     return study
+
+
+def _flat(described: dict[str, Any]) -> dict[str, Any]:
+    """Settings of a method; with those of the one that walks, where it is one inside another."""
+    walker = described.get("method")
+    return walker | {"domain": described["domain"]} if isinstance(walker, dict) else described
 
 
 def _log_loaded(study: Study) -> None:

@@ -515,7 +515,7 @@ class Board:
             points = [json.dumps(as_json(point)) for point in unpacked]
             points += [""] * (len(letters) - len(points))
             rows = [row for point in unpacked for row in self.numbers(point).rows]
-            values = [value for row in rows for value in row.values]
+            values = [_safe(v) if isinstance(v, str) else v for row in rows for v in row.values]
             said = [duel.answer or "", self.side_of(duel), duel.left]
             row = [duel.id, duel.role, _safe(duel.rater or ""), duel.state, *said]
             taken = "" if duel.answered is None else round(duel.answered - duel.asked, 3)

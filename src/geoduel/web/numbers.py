@@ -10,7 +10,19 @@ from typing import Any
 import numpy as np
 
 from ..errors import ArgumentError
-from ..manifolds import SPD, Grassmann, Line, Manifold, Product, Rotations, Simplex, Sphere, Torus
+from ..manifolds import (
+    SPD,
+    Categories,
+    Grassmann,
+    Integers,
+    Line,
+    Manifold,
+    Product,
+    Rotations,
+    Simplex,
+    Sphere,
+    Torus,
+)
 
 __all__ = ["Numbers", "Row", "as_json", "in_units", "numbers", "unit", "within", "written"]
 
@@ -19,10 +31,10 @@ _DEGREES = (Rotations, Sphere, Torus, Grassmann)
 
 @dataclass(frozen=True)
 class Row:
-    """One line of a point: its name, its values, and their unit."""
+    """One line of a point: its name, its values, and their unit; a category is a text."""
 
     name: str
-    values: tuple[float, ...]
+    values: tuple[float | str, ...]
     unit: str = ""
 
 
@@ -164,8 +176,10 @@ def within(manifold: Manifold, length: float) -> str:
     }.get(shown_in, f"within a distance of {size}")
 
 
-def written(value: float, unit: str = "") -> str:
+def written(value: float | str, unit: str = "") -> str:
     """Return a number with its unit, with as many digits as a person can use."""
+    if isinstance(value, str | int):
+        return f"{value} {unit}".rstrip()
     if unit == "%":
         return f"{value:.3g} %"
     if unit == "°":
@@ -193,6 +207,10 @@ def _table(manifold: Manifold, x: np.ndarray) -> Numbers:
         return Numbers(_column(100 * x, "weight", "%"))
     if isinstance(manifold, Line):
         return Numbers((Row("value", (float(x[0]),), manifold.unit),))
+    if isinstance(manifold, Integers):
+        return Numbers((Row("value", (manifold.unpack(x),), manifold.unit),))
+    if isinstance(manifold, Categories):
+        return Numbers((Row("value", (str(manifold.unpack(x)),)),))
     if isinstance(manifold, Torus):
         return Numbers(_column(np.degrees(x), "angle", "°"))
     if isinstance(manifold, Rotations) and manifold.n == 2:

@@ -446,6 +446,19 @@ class DuelNewton(RankedMethod):
         pair = Window.of_pair(one, other, answer, BLUR)
         return state._replace(window=state.window.append(pair))
 
+    def again(
+        self,
+        manifold: Manifold,
+        state: Begin | NewtonState,
+        rng: np.random.Generator,
+        length: float,
+    ) -> Begin | NewtonState:
+        """With the same metric, and probes so long; as it is, where they are long enough."""
+        longer = 0.0 if isinstance(state, Begin) else min(length, state.longest) / state.size
+        if isinstance(state, Begin) or (longer <= 1 and state.stop is None):
+            return state
+        return self._begun(manifold, state.frame, longer * state.scale, state.metric, state)
+
     def _questioned(
         self, manifold: Manifold, state: NewtonState, rng: np.random.Generator
     ) -> Generator[tuple[Array, Array], Any, NewtonState]:

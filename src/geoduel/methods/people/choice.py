@@ -10,11 +10,13 @@ import numpy as np
 from ..._numerics.arrays import Array, host
 from ..._support.check import positive_int
 from ...domains.catalogue import Catalogue
+from ...domains.mixture import is_mixed
 from ...errors import ArgumentError
 from ...manifolds.base import Manifold
 from ..auto import Auto
 from ..base import Method
 from ..frame import to_numpy
+from ..mixed import Mixed
 from .bisection import Bisection
 from .ideal_point import IdealPoint
 from .questions import PersonMethod, QuestionMethod
@@ -45,7 +47,8 @@ def for_people(manifold: Manifold, budget: int | None = None, of_items: bool = F
     -------
     Method
         `Bisection` for one dimension, `IdealPoint` for 2 to 6, and beyond that for items. Otherwise
-        `Auto`, with a ``min_radius`` that a person can tell: 4 degrees on a sphere.
+        `Auto`, with a ``min_radius`` that a person can tell: 4 degrees on a sphere. With categories
+        or whole numbers it is `Mixed`, around such an `Auto`: an ideal point knows no values.
 
     Examples
     --------
@@ -55,6 +58,8 @@ def for_people(manifold: Manifold, budget: int | None = None, of_items: bool = F
     """
     if budget is not None:
         positive_int(budget, "budget")
+    if is_mixed(manifold):
+        return Mixed(Auto(min_radius=VISIBLE * manifold.typical_dist))
     if manifold.dim == 1:
         return Bisection()
     if manifold.dim <= IDEAL or of_items:
@@ -86,6 +91,8 @@ def for_items(
     ArgumentError
         If the method learns from its own questions only, or has a domain; or x0 is no point.
     """
+    if is_mixed(manifold):
+        raise ArgumentError(f"among= takes no categories and integers, as {manifold} has them")
     if not isinstance(method, QuestionMethod):
         raise ArgumentError(
             f"among= goes with methods that learn from any pair: 'bisection' in one dimension, "

@@ -1,0 +1,405 @@
+"""Mixed: categories and whole numbers, by duels between the steps of a method that walks."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Generator, Iterator
+from dataclasses import dataclass, field, replace
+from functools import lru_cache, partial
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from .._numerics.arrays import Array
+from ..domains.base import Domain
+from ..domains.mixture import Mixture, is_mixed
+from ..errors import ArgumentError
+from ..manifolds.base import Manifold
+from ..manifolds.discrete import Integers
+from .auto import Auto
+from .base import Method, one_problem
+from .descent.first_step import directions
+from .descent.noise import lead
+from .frame import Frame
+
+__all__ = ["Mixed", "MixedState", "mixed_if_needed"]
+
+# Frozen; docs/notebook/mixed.md says what they were tuned on.
+ALONE = 10  # duels a dimension of the walk, after a change, before the first trial
+SHARE = 1.0  # duels of the walk for each one about values, before the next ones about these
+FIRST = 0.5  # first step of a whole number, where all of them are two units long
+REACH = 0.2  # how far off, in typical distances, the optimum of another value is looked for
+FAR = 0.3  # a value that is no better than the present one so far from its optimum has no trial
+OWN = 6  # duels a dimension of a descent with another value
+
+Duels = Generator[tuple[Array, Array], Any, Any]
+Value = tuple[int, float]  # which factor, and its number
+
+
+class MixedState(NamedTuple):
+    """State of a run over values and points.
+
+    Attributes
+    ----------
+    point, best : array of shape point_shape
+        The point of the walk, and the one to return, with the present values.
+    values : ndarray of shape (n,)
+        The present number of each discrete factor.
+    inner : State or None
+        Of the method that walks on the continuous factors; None where there are none.
+    walked, asked : int
+        Duels of the walk, and duels about values.
+    swept : int or None
+        Duels of the walk when all values were asked about last; None before, and after a change.
+    changed : int
+        Duels of the walk when a value changed last.
+    lost, far : tuple
+        Values that have lost after a descent of their own, and those too far behind for one.
+    rounds : int
+        How often all others had their trials; with each, values may be twice as far behind.
+    """
+
+    point: Array
+    best: Array
+    values: np.ndarray
+    inner: Any
+    walked: int = 0
+    asked: int = 0
+    swept: int | None = None
+    changed: int = 0
+    lost: tuple[Value, ...] = ()
+    far: tuple[Value, ...] = ()
+    rounds: int = 0
+    noise: float = 0.0
+    stop: str | None = None
+
+
+@dataclass(frozen=True)
+class Mixed(Method):
+    """Categories and whole numbers, beside a method that walks on all other factors.
+
+        sweep
+        repeat:
+            steps of the method, at the present values, until they have asked as many duels
+            as were asked about values;   then a trial if the last sweep has changed nothing,
+            else a sweep
+        where it has ended: sweep; the end is believed if nothing changes, and no trial is left
+
+        sweep: for each discrete factor, at the present point
+            categories: each other value challenges the present one
+            whole numbers: steps up and down, twice as long after each that wins, else half
+        trial: another value, if it is ahead of the present one at a point a first step away,
+            gets a short descent of its own; its end challenges the present best point, and there
+            the present value
+
+    The method knows nothing of the values. What it has learned survives their change, and it goes
+    on with longer probes. Values far from the best one cost a duel a sweep, and those whose optimum
+    lies elsewhere are found by their trials. Pairs of values that are only better together are not
+    looked for. A tie keeps what there is. Where answers are wrong, a lead decides.
+
+    `geoduel.minimize` and `geoduel.create_study` put it around the method that they are given,
+    wherever a space has categories or whole numbers.
+
+    Parameters
+    ----------
+    method : Method
+        What walks: one that runs one problem, without a domain.
+    domain : Domain, optional
+        Feasible set, factor by factor; it restricts continuous factors alone.
+
+    Examples
+    --------
+    >>> import geoduel as gd
+    >>> net = gd.space(kind=["a", "b", "c"], layers=range(1, 13), turn=gd.Torus(1))
+    >>> def loss(p):
+    ...     return (p["kind"] != "b") + abs(p["layers"] - 4) + 1 - np.cos(p["turn"] - 2)
+    >>> result = gd.minimize(gd.from_objective(loss), net, budget=100, rng=0)
+    >>> result.x["kind"], result.x["layers"], round(result.x["turn"], 3)
+    ('b', 4, 2.0)
+    """
+
+    method: Method = field(default_factory=Auto)
+    domain: Domain | None = None
+
+    version: ClassVar[int] = 1
+    single: ClassVar[bool] = True
+    state_has: ClassVar[tuple[str, ...]] = ("point", "best", "stop")
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.method, Method):
+            raise ArgumentError(f"Mixed method must be a Method, got {self.method!r:.80}")
+        if self.method.domain is not None:
+            raise ArgumentError("Mixed method has a domain of its own: give it to Mixed")
+        if self.method.ranking is not None:
+            raise ArgumentError(
+                f"ranking={self.method.ranking} is for continuous factors alone: Mixed asks for "
+                "duels"
+            )
+        for name in ("parallel", "x_tol", "feasible_first"):
+            object.__setattr__(self, name, getattr(self.method, name))
+
+    def plan(
+        self, manifold: Manifold, x0: Array, *, iterations: int | None, budget: int | None
+    ) -> tuple[Method, int | None]:
+        one_problem(self, manifold, x0)
+        parts = _parts(manifold)
+        if parts.continuous is None:
+            return self, iterations
+        start, _ = parts.split(x0)
+        walker, _ = self._walker(parts).plan(
+            parts.continuous, start, iterations=iterations, budget=budget
+        )
+        return replace(self, method=_without_domain(walker)), iterations
+
+    def without_start(self, manifold: Manifold, rng: np.random.Generator) -> tuple[Method, Array]:
+        """Random values; the continuous part as the method that walks has it."""
+        parts, x = _parts(manifold), manifold.random_point(rng)
+        if parts.continuous is None:
+            return self, x
+        walker, moving = self._walker(parts).without_start(parts.continuous, rng)
+        return replace(self, method=_without_domain(walker)), parts.join(moving, parts.split(x)[1])
+
+    def start(self, manifold: Manifold, x0: Array, rng: np.random.Generator) -> MixedState:
+        parts = _parts(manifold)
+        moving, values = parts.split(x0)
+        inner = None
+        if parts.continuous is not None:
+            inner = self._walker(parts).start(parts.continuous, moving, rng)
+        return MixedState(x0, x0, values, inner)
+
+    def step(
+        self, manifold: Manifold, state: MixedState, rng: np.random.Generator
+    ) -> Generator[tuple[Array, Array], Any, MixedState]:
+        parts = _parts(manifold)
+        ended = state.inner is None or self._walker(parts).stop_reason(state.inner) is not None
+        if not ended and state.walked < SHARE * state.asked:
+            return (yield from self._walk(parts, state, rng))
+        swept = state.swept
+        if swept is None or (ended and swept < state.walked):
+            return (yield from self._sweep(parts, state, rng))
+        challenger = next(_others(parts, state, ended), None)
+        if challenger is None and state.far and state.rounds == 0:
+            state = state._replace(far=(), rounds=1)
+            challenger = next(_others(parts, state, ended), None)
+        alone = state.walked - state.changed >= ALONE * manifold.dim
+        if challenger is not None and state.inner is not None and (ended or alone):
+            return (yield from self._trial(parts, state, challenger, rng))
+        if ended:
+            return state._replace(stop=self._why(parts, state))
+        if swept < state.walked / 2:
+            return (yield from self._sweep(parts, state, rng))
+        return (yield from self._walk(parts, state, rng))
+
+    def _walk(self, parts: Mixture, state: MixedState, rng: np.random.Generator) -> Duels:
+        """A step of the method at the present values."""
+        walker = self._walker(parts)
+        step = walker.step(_ground(parts), state.inner, rng)
+        inner, duels = yield from _at(parts, state.values, step)
+        noise = walker.noise(inner)
+        state = state._replace(noise=state.noise if noise is None else noise)
+        return _moved(parts, state._replace(inner=inner, walked=state.walked + duels))
+
+    def _sweep(self, parts: Mixture, state: MixedState, rng: np.random.Generator) -> Duels:
+        """Every value of every factor challenges the present one, at the present point."""
+        numbers = _integers(parts)
+        kinds = [i for i in range(len(parts.factors)) if i not in numbers]
+        new = yield from _asked_about(parts, state, rng, numbers, 0.0 if state.asked else FIRST)
+        values = new.values
+        new = yield from _asked_about(parts, new, rng, kinds)
+        if (new.values != values).any():
+            new = yield from _asked_about(parts, new, rng, numbers)
+        if (new.values == state.values).all():
+            return new._replace(swept=state.walked)
+        return self._resumed(parts, new._replace(swept=None, changed=state.walked), rng)
+
+    def _trial(
+        self, parts: Mixture, state: MixedState, challenger: Value, rng: np.random.Generator
+    ) -> Duels:
+        """A descent with another value, if that is not too far behind."""
+        walker, manifold = self._walker(parts), _ground(parts)
+        x, _ = parts.split(state.best)
+        frame = Frame(x, np.eye(manifold.dim))
+        reach = REACH * manifold.typical_dist
+        far = FAR * 2**state.rounds * manifold.typical_dist
+        off = frame.at(manifold, far * directions(rng, manifold.dim, 1)[0], walker.domain)
+        values = _with(state.values, *challenger)
+        won, duels = yield from _beats(
+            parts.join(x, values), parts.join(off, state.values), state.noise
+        )
+        if not won:
+            return state._replace(far=(*state.far, challenger), asked=state.asked + duels)
+        inner = walker.again(manifold, state.inner, rng, reach)
+        while duels < OWN * manifold.dim and walker.stop_reason(inner) is None:
+            inner, more = yield from _at(parts, values, walker.step(manifold, inner, rng))
+            duels += more
+        end = parts.join(inner.best, values)
+        # It has to win against the present point, and there against the present value: a walk that
+        # is still under way is beaten by any other.
+        for other in (state.best, parts.join(inner.best, state.values)):
+            won, more = (yield from _beats(end, other, state.noise)) if won else (False, 0)
+            duels += more
+        old = (challenger[0], float(state.values[challenger[0]]))
+        new = state._replace(
+            lost=(*state.lost, old if won else challenger), asked=state.asked + duels
+        )
+        if not won:
+            return new
+        new = new._replace(inner=inner, values=values, swept=None, changed=state.walked)
+        new = yield from _asked_about(parts, _moved(parts, new), rng, _integers(parts))
+        return _moved(parts, new)
+
+    def _resumed(self, parts: Mixture, state: MixedState, rng: np.random.Generator) -> MixedState:
+        """The walk goes on at other values: from where it is, with longer probes."""
+        if state.inner is not None:
+            walker, manifold = self._walker(parts), _ground(parts)
+            reach, known = REACH * manifold.typical_dist, walker.uncertainty(state.inner)
+            length = reach if known is None else math.sqrt(reach * known)  # of what may be to go
+            inner = walker.again(manifold, state.inner, rng, length)
+            state = state._replace(inner=inner)
+        return _moved(parts, state)
+
+    def _walker(self, parts: Mixture) -> Method:
+        """The method on the part of the domain that is its own."""
+        domain = parts.domain(self.domain)
+        return self.method if domain is None else self.method.with_domain(domain)
+
+    def _why(self, parts: Mixture, state: MixedState) -> str:
+        if state.inner is None:
+            return "values"
+        return str(self._walker(parts).stop_reason(state.inner))
+
+    def stop_reason(self, state: MixedState) -> str | None:
+        return state.stop
+
+    def noise(self, state: MixedState) -> float | None:
+        return None if state.inner is None else self.method.noise(state.inner)
+
+    def uncertainty(self, state: MixedState) -> float | None:
+        """That of the continuous part, at the present values."""
+        return None if state.inner is None else self.method.uncertainty(state.inner)
+
+
+def mixed_if_needed(method: Method, manifold: Manifold) -> Method:
+    """The method; inside a `Mixed` that asks about values, where there are any."""
+    if isinstance(method, Mixed) or not is_mixed(manifold):
+        return method
+    return Mixed(_without_domain(method), method.domain)
+
+
+@lru_cache(maxsize=64)
+def _parts(manifold: Manifold) -> Mixture:
+    return Mixture(manifold)
+
+
+def _without_domain(method: Any) -> Any:
+    return method if method.domain is None else replace(method, domain=None)
+
+
+def _ground(parts: Mixture) -> Manifold:
+    """What is walked on, where there is anything."""
+    assert parts.continuous is not None
+    return parts.continuous
+
+
+def _integers(parts: Mixture) -> list[int]:
+    """Which factors are whole numbers."""
+    return [i for i, factor in enumerate(parts.factors) if isinstance(factor, Integers)]
+
+
+def _with(values: np.ndarray, i: int, number: float) -> np.ndarray:
+    new = values.copy()
+    new[i] = number
+    return new
+
+
+def _moved(parts: Mixture, state: MixedState) -> MixedState:
+    """The state with the points that its values and the walk make."""
+    if state.inner is None:
+        moving, _ = parts.split(state.point)
+        x = parts.join(moving, state.values)
+        return state._replace(point=x, best=x)
+    point, best = (parts.join(x, state.values) for x in (state.inner.point, state.inner.best))
+    return state._replace(point=point, best=best)
+
+
+def _others(parts: Mixture, state: MixedState, ended: bool) -> Iterator[Value]:
+    """Values that may yet have a trial; in the end also the next whole numbers."""
+    tried = state.lost + state.far
+    now_of = enumerate(zip(parts.factors, state.values.tolist(), strict=True))
+    for i, (factor, now) in sorted(now_of, key=lambda item: isinstance(item[1][0], Integers)):
+        if isinstance(factor, Integers) and not ended:
+            return
+        low, high = factor.bounds
+        near = (now - 1, now + 1) if isinstance(factor, Integers) else range(low, high + 1)
+        for number in map(float, near):
+            if low <= number <= high and number != now and (i, number) not in tried:
+                yield i, number
+
+
+def _asked_about(
+    parts: Mixture, state: MixedState, rng: np.random.Generator, some: list[int], way: float = 0.0
+) -> Duels:
+    """Challenges to the values of some factors, at the best point; whole numbers begin with a step.
+
+    Returns the state with the values that are left.
+    """
+    x, _ = parts.split(state.best)
+    values, asked = state.values, state.asked
+
+    def wins(i: int, number: float) -> Generator[tuple[Array, Array], Any, bool]:
+        nonlocal values, asked
+        new = _with(values, i, number)
+        won, duels = yield from _beats(parts.join(x, new), parts.join(x, values), state.noise)
+        values, asked = new if won else values, asked + duels
+        return won
+
+    for i in rng.permutation(some).astype(int):
+        factor = parts.factors[i]
+        if isinstance(factor, Integers):
+            yield from _along(factor, int(values[i]), way, partial(wins, i))
+            continue
+        for number in rng.permutation(factor.bounds[1] + 1):
+            if number != values[i]:
+                yield from wins(i, float(number))
+    return state._replace(values=values, asked=asked)
+
+
+def _at(parts: Mixture, values: np.ndarray, step: Duels) -> Duels:
+    """What a step of the walk asks, at these values; also how many duels these were."""
+    answer, duels = None, 0
+    while True:
+        try:
+            x, y = step.send(answer)
+        except StopIteration as end:
+            return end.value, duels
+        duels += 1 if x.ndim == 1 else len(x)
+        answer = yield parts.join(x, values), parts.join(y, values)
+
+
+def _beats(x: Array, y: Array, noise: float) -> Duels:
+    """Whether x is ahead of y by a lead; also how many duels that took. A tie is none."""
+    enough, ahead, duels = lead(noise), 0.0, 0
+    while True:
+        ahead -= float((yield x, y))
+        duels += 1
+        if not 1 - enough < ahead < enough or duels >= 8 * enough:
+            return ahead >= enough, duels
+
+
+def _along(factor: Integers, number: int, way: float, wins: Any) -> Duels:
+    """Steps up and down from a whole number; twice as long after each that wins, else half."""
+    tried, side = {number}, 1
+    while True:
+        for turn in (side, -side):
+            new = factor.beyond(number, turn, way)
+            if new in tried:
+                continue
+            tried.add(new)
+            if (yield from wins(float(new))):
+                way = 2 * float(factor.dist([number], [new]))
+                number, side = new, turn
+                break
+        else:
+            if {factor.beyond(number, turn) for turn in (1, -1)} <= tried:
+                return
+            way /= 2

@@ -1,0 +1,243 @@
+"""Mixed: the right values of planted problems, whatever is beside them, within the budget."""
+
+import numpy as np
+import pytest
+
+import geoduel as gd
+from geoduel.errors import ArgumentError
+from geoduel.methods import Mixed
+
+KINDS = "abcde"
+SPACE = gd.space(
+    kind=list(KINDS),
+    other=list(KINDS),
+    number=range(1, 21),
+    size=gd.Integers(1, 512, ratios=True),
+    mix=gd.Simplex(3),
+    angle=gd.Torus(1),
+)
+BEST = {"kind": "d", "other": "a", "number": 14, "size": 60}
+MIX, ANGLE = np.array([0.2, 0.3, 0.5]), 2.5
+
+
+def loss(p, shift=0.0):
+    """Zero at the optimum; every other category moves the best angle by a shift."""
+    steps = (p["kind"] != "d") + (p["other"] != "a")
+    costs = 0.1 * (p["kind"] != "d") + 0.2 * (p["other"] != "a")
+    costs += ((p["number"] - 14) / 10) ** 2 + np.log2(p["size"] / 60) ** 2
+    turn = np.cos(p["angle"] - ANGLE - shift * steps)
+    return float(costs + ((np.sqrt(p["mix"]) - np.sqrt(MIX)) ** 2).sum() + 1 - turn)
+
+
+def values(p):
+    return {name: p[name] for name in BEST}
+
+
+@pytest.mark.parametrize("shift", [0.0, 0.6])
+@pytest.mark.parametrize("seed", range(3))
+def test_runs_end_in_the_optimum(seed, shift):
+    """With the shift the best kind looks worse at the optimum of another: 1 - cos 0.6 > 0.1."""
+    result = gd.minimize(gd.from_objective(lambda p: loss(p, shift)), SPACE, budget=500, rng=seed)
+    assert values(result.x) == BEST
+    assert loss(result.x, shift) < 1e-9
+    assert result.duels <= 500
+
+
+def test_answers_that_are_wrong_are_outvoted():
+    oracle = gd.Noisy(gd.from_objective(loss), flip=0.1, rng=0)
+    result = gd.minimize(oracle, SPACE, budget=600, rng=1)
+    assert {name: result.x[name] for name in ("kind", "other")} == {"kind": "d", "other": "a"}
+    assert loss(result.x) < 0.1
+    assert result.noise is not None
+    assert 0.02 < result.noise < 0.25
+
+
+def test_values_alone_are_found():
+    """Without a continuous factor the run ends once no value wins."""
+    place = gd.space(kind=list(KINDS), number=range(1, 101))
+    oracle = gd.from_objective(lambda p: (p["kind"] != "b") + abs(p["number"] - 71))
+    result = gd.minimize(oracle, place, {"kind": "e", "number": 3}, rng=0)
+    assert result.x == {"kind": "b", "number": 71}
+    assert result.stop_reason == "values"
+    assert result.duels < 50
+
+
+def test_a_tie_keeps_what_there_is():
+    place = gd.space(kind=list(KINDS), number=range(1, 21), angle=gd.Torus(1))
+    oracle = gd.from_objective(lambda p: 1 - np.cos(p["angle"] - 1))
+    start = {"kind": "c", "number": 7, "angle": 0}
+    result = gd.minimize(oracle, place, start, budget=120, rng=0)
+    assert (result.x["kind"], result.x["number"]) == ("c", 7)
+    assert abs(result.x["angle"] - 1) < 1e-5
+
+
+@pytest.mark.parametrize("budget", [1, 2, 5, 17, 40, 90])
+def test_the_budget_is_never_exceeded(budget):
+    asked = []
+
+    def oracle(a, b):
+        asked.append((a, b))
+        return int(np.sign(loss(a) - loss(b)))
+
+    result = gd.minimize(oracle, SPACE, budget=budget, rng=0)
+    assert len(asked) == result.duels <= budget
+    assert all(type(p["number"]) is int and p["kind"] in KINDS for pair in asked for p in pair)
+
+
+def test_the_same_seed_gives_the_same_run():
+    runs = [gd.minimize(gd.from_objective(loss), SPACE, budget=80, rng=s).x for s in (0, 0, 1)]
+    assert str(runs[0]) == str(runs[1]) != str(runs[2])
+
+
+def test_values_cost_a_third_of_the_duels_at_most_of_a_long_run():
+    """Where a value is asked about once, and none has a trial."""
+    place = gd.space(number=range(1, 21), x=gd.Euclidean(20))
+    scales = np.geomspace(1, 100, 20)
+    oracle = gd.from_objective(lambda p: scales @ p["x"] ** 2 + p["number"])
+    counts = []
+    gd.minimize(
+        oracle, place, {"number": 9, "x": np.ones(20)}, budget=600, rng=0,
+        callback=lambda p: counts.append((p.state.walked, p.state.asked)),
+    )  # fmt: skip
+    walked, asked = counts[-1]
+    assert asked < walked / 3
+    assert walked + asked <= 600
+
+
+def test_domains_of_other_factors_hold():
+    """The optimum without the bound is outside; the values are those of the bound."""
+    asked = []
+
+    def f(p):
+        asked.append(p["gain"])
+        return (p["kind"] != "b") + (p["gain"] - 5) ** 2 + abs(p["layers"] - p["gain"])
+
+    place = gd.space(kind=["a", "b"], gain=(0, 8), layers=range(1, 9))
+    result = gd.minimize(gd.from_objective(f), place, domain={"gain": (0, 3)}, budget=200, rng=0)
+    assert result.x["kind"] == "b"
+    assert result.x["layers"] == 3
+    assert result.x["gain"] == pytest.approx(3, abs=1e-6)
+    assert min(asked) >= 0
+    assert max(asked) <= 3
+
+
+@pytest.mark.parametrize("method", ["duel-csa", "block", "rdngd", "nelder-mead"])
+def test_any_method_may_walk(method):
+    more = {"step_size": 0.1} if method == "rdngd" else {}
+    result = gd.minimize(gd.from_objective(loss), SPACE, method=method, budget=250, rng=0, **more)
+    assert result.x["number"] in range(10, 19)
+    assert loss(result.x) < 0.5
+
+
+def test_problems_in_lock_step_are_each_as_if_alone():
+    place = gd.space(kind=list(KINDS), number=range(1, 21), angle=gd.Torus(2))
+
+    def f(p):
+        return (p["kind"] != "b") + abs(p["number"] - 4) / 5 + (1 - np.cos(p["angle"] - 1)).sum()
+
+    starts = place.manifold.random_point(5, (3,))
+    many = gd.minimize(gd.from_objective(f), place, starts, budget=90, rng=3)
+    rngs = np.random.default_rng(3).spawn(3)
+    for j in range(3):
+        alone = gd.minimize(gd.from_objective(f), place, starts[j], budget=90, rng=rngs[j])
+        assert many.x["kind"][j] == alone.x["kind"] == "b"
+        assert many.x["number"][j] == alone.x["number"]
+        np.testing.assert_allclose(many.x["angle"][j], alone.x["angle"], atol=1e-9)
+        assert many.each.duels[j] == alone.duels
+
+
+def test_executors_and_torch():
+    torch = pytest.importorskip("torch")
+    place = gd.space(kind=list(KINDS), number=range(1, 21), angle=gd.Torus(2))
+
+    def f(p):
+        off = 1 - torch.cos(p["angle"] - 1)
+        return float((p["kind"] != "b") + abs(p["number"] - 4) / 5 + off.sum())
+
+    x0 = torch.asarray(place.manifold.random_point(0))
+    result = gd.minimize(gd.from_objective(f), place, x0, budget=120, rng=0, workers=2)
+    assert (result.x["kind"], result.x["number"]) == ("b", 4)
+    assert f(result.x) < 1e-6
+
+
+def test_x_tol_ends_a_run_after_a_last_look():
+    result = gd.minimize(gd.from_objective(loss), SPACE, x_tol=1e-3, budget=2000, rng=0)
+    assert result.stop_reason == "x_tol"
+    assert values(result.x) == BEST
+    assert result.uncertainty is not None
+    assert result.uncertainty <= 1e-3
+
+
+def test_studies_ask_about_values_and_go_on_after_loading(tmp_path):
+    """The questions after loading are those of a study that was not interrupted."""
+    url = f"sqlite:///{tmp_path / 'net.db'}"
+    place = gd.space(kind=["a", "b", "c"], number=range(1, 9), angle=gd.Torus(2))
+
+    def f(p):
+        return (p["kind"] != "b") + abs(p["number"] - 4) + (1 - np.cos(p["angle"] - 1)).sum()
+
+    straight = gd.create_study(place, rng=4)
+    broken = gd.create_study(place, storage=url, study_name="net", rng=4)
+    assert straight.method_name == "Mixed"
+    for k in range(60):
+        for study in (straight, broken):
+            duel = study.ask()
+            study.tell(duel, "a" if f(duel.a) < f(duel.b) else "b")
+        if k % 20 == 7:
+            broken = gd.load_study("net", url)
+    assert [str(d.a) for d in straight.duels] == [str(d.a) for d in broken.duels]
+    found = broken.recommend()
+    assert (found["kind"], found["number"]) == ("b", 4)
+    assert type(found["number"]) is int
+    path = tmp_path / "net.jsonl"
+    broken.export(path)
+    copy = gd.import_study(path, study_name="copy")
+    assert str(copy.recommend()) == str(found)
+    assert str(copy.ask().a) == str(broken.ask().a)
+
+
+def test_options_of_a_study_are_those_of_what_walks(tmp_path):
+    url = f"sqlite:///{tmp_path / 's.db'}"
+    study = gd.create_study(SPACE, storage=url, study_name="s", rng=0, min_radius=0.2)
+    assert study.method.method.min_radius == 0.2
+    same = {"storage": study.storage, "study_name": "s", "load_if_exists": True}
+    gd.create_study(SPACE, min_radius=0.2, **same)
+    with pytest.raises(ArgumentError, match=r"min_radius=0\.1 differs"):
+        gd.create_study(SPACE, min_radius=0.1, **same)
+    with pytest.raises(ArgumentError, match="'auto' is 'auto' here, which has no option 'batch'"):
+        gd.create_study(SPACE, batch=3)
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda: Mixed("auto"), "Mixed method must be a Method, got 'auto'"),
+        (
+            lambda: Mixed(gd.Auto(domain=gd.Ball(gd.Torus(1), np.zeros(1), 1.0))),
+            "Mixed method has a domain of its own",
+        ),
+        (
+            lambda: gd.minimize(loss_of_two, SPACE, BEST | {"kind": "x", "mix": MIX, "angle": 0}),
+            r"x0\['kind'\] must be one of 'a'",
+        ),
+        (
+            lambda: gd.minimize(loss_of_two, SPACE, domain=lambda p: p["number"] > 3, budget=9),
+            "a domain goes factor by factor",
+        ),
+        (
+            lambda: gd.minimize(
+                loss_of_two, SPACE.manifold, among=SPACE.manifold.random_point(0, (9,)), budget=9
+            ),
+            "among= takes no categories and integers",
+        ),
+        (lambda: gd.create_study(SPACE, choices=3), "choices=3 is for methods made for people"),
+        (lambda: Mixed(gd.DuelNewton(ranking=4)), "ranking=4"),
+    ],
+)
+def test_bad_arguments_are_named(make, words):
+    with pytest.raises(ArgumentError, match=words):
+        make()
+
+
+def loss_of_two(a, b):
+    return int(np.sign(loss(a) - loss(b)))
