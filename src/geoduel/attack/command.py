@@ -50,7 +50,7 @@ def prepared(
     data : str
         "digits", "cifar10", or a path; see `geoduel.attack.load_pictures`.
     weights : str or Path, optional
-        Safetensors file of the network; by default the one ``.safetensors`` in the data's folder. The
+        Safetensors file of the network; by default the only one in the data's folder. The
         digits need none: a small network learns them first, seeded.
     n : int
         Most pictures.
@@ -137,9 +137,7 @@ def attack_command(
     data: Annotated[
         str, typer.Option(help="digits, cifar10 (in data/), a folder or an .npz file.")
     ] = DIGITS,
-    weights: Annotated[
-        Path | None, typer.Option(help="Safetensors file of the network.")
-    ] = None,
+    weights: Annotated[Path | None, typer.Option(help="Safetensors file of the network.")] = None,
     architecture: Annotated[str, typer.Option(help=ARCHITECTURE)] = "vgg11",
     n: Annotated[int, typer.Option(min=1, help="Images that the network classifies right.")] = 100,
     methods: Annotated[
@@ -172,6 +170,7 @@ def attack_command(
     from .data import Pictures
     from .figures import picture_grid, progress_figure, table
     from .methods import named
+    from .priors import PRIORS
     from .run import attack
 
     names = [m.strip() for m in methods.split(",") if m.strip()]
@@ -203,8 +202,12 @@ def attack_command(
         if results[name].stop_reason == "interrupted":
             break
     rows = table(results)
+    knows = {m: PRIORS[directions or named(m)[1]] for m in results}
+    for r in rows:
+        r["knows"] = knows[r["method"]]
     _print(rows)
-    files = [*save(progress_figure(results, oracle), out / "progress")]
+    labelled = {f"{m}, knows {knows[m]}": r for m, r in results.items()}
+    files = [*save(progress_figure(labelled, oracle), out / "progress")]
     files += save(picture_grid(pictures, results, network), out / "pictures")
     for path in (*files, *_write(rows, results, out, {"data": data, "n": n, "seed": seed})):
         print(path)
@@ -277,7 +280,7 @@ def _print(rows: list[dict[str, Any]]) -> None:
     from rich.table import Table
 
     shown = Table(title="Medians are over the images fooled", title_justify="left")
-    for name in ("method", "sees"):
+    for name in ("method", "sees", "knows"):
         shown.add_column(name)
     for name in ("misclassified", "comparisons", "forward passes", "ties", "seconds"):
         shown.add_column(name, justify="right")
@@ -286,7 +289,9 @@ def _print(rows: list[dict[str, Any]]) -> None:
             "–" if r[c] is None else f"{r[c]:,.0f}" for c in ("comparisons", "forward_passes")
         ]
         share = f"{r['fooled']} of {r['images']}"
-        shown.add_row(r["method"], r["sees"], share, *counts, f"{r['ties']:,}", f"{r['seconds']}")
+        shown.add_row(
+            r["method"], r["sees"], r["knows"], share, *counts, f"{r['ties']:,}", f"{r['seconds']}"
+        )
     Console(width=None if sys.stdout.isatty() else 120).print(shown)
 
 

@@ -120,9 +120,7 @@ def small_vgg(
     return _small(features, 4 * width, shape, classes)
 
 
-def residual(
-    shape: tuple[int, ...] = (3, 32, 32), classes: int = 10, width: int = 24
-) -> nn.Module:
+def residual(shape: tuple[int, ...] = (3, 32, 32), classes: int = 10, width: int = 24) -> nn.Module:
     """Three residual blocks, the later two at half and a quarter of the size.
 
     References
@@ -178,7 +176,10 @@ class _Mixing(nn.Module):
     def __init__(self, patches: int, width: int) -> None:
         super().__init__()
         self.across_patches = nn.Sequential(
-            nn.LayerNorm(patches), nn.Linear(patches, patches), nn.GELU(), nn.Linear(patches, patches)
+            nn.LayerNorm(patches),
+            nn.Linear(patches, patches),
+            nn.GELU(),
+            nn.Linear(patches, patches),
         )
         self.across_channels = nn.Sequential(
             nn.LayerNorm(width), nn.Linear(width, 2 * width), nn.GELU(), nn.Linear(2 * width, width)

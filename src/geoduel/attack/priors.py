@@ -22,7 +22,13 @@ from ._torch import nn, torch
 
 __all__ = ["PRIORS", "Directions", "ShapedSphere", "prior"]
 
-PRIORS = ("natural", "low-frequency", "all", "fitted")
+PRIORS = {
+    "natural": "photographs",
+    "low-frequency": "low frequencies",
+    "all": "nothing",
+    "fitted": "gradients of a VGG-11",
+}
+"""Names, and what each knows beforehand."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,7 +132,7 @@ def prior(name: str, images: torch.Tensor, q: int = 8) -> Directions | None:
     properties of cortical cells, JOSA A 4 (1987), for the amplitudes of pictures.
     """
     channels, height, width = shape = tuple(images.shape[1:])
-    if one_of(name, "directions", PRIORS) == "all":
+    if one_of(name, "directions", tuple(PRIORS)) == "all":
         return None
     if name == "low-frequency":
         q = positive_int(q, "q")
