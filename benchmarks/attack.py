@@ -159,11 +159,12 @@ def every_minute(label: str, most: float) -> Callable[[AttackProgress], bool]:
 def keep(
     arguments: argparse.Namespace, label: str, result: AttackResult, pictures: Pictures
 ) -> None:
+    method, directions, _ = TABLE.get(label, TABLE["auto"])
     settings = {"seed": arguments.seed, "eps": arguments.eps, "oracle": arguments.oracle}
     Results(__file__, arguments.save, n=len(pictures), **settings).add(
         f"{arguments.label} {label}",
         sees=result.sees,
-        knows=PRIORS[TABLE[label][1] or named(TABLE[label][0])[1]] if label in TABLE else None,
+        knows=PRIORS[directions or named(method)[1]],
         budget=arguments.budget,
         marks=[m for m in MARKS if m <= arguments.budget],
         success=[result.success_after(m) for m in MARKS if m <= arguments.budget],
@@ -324,7 +325,7 @@ def speed(arguments: argparse.Namespace, network: Any, pictures: Pictures) -> No
             dtype=dtype,
         )
         print(row(f"auto, {name}", result) + f", {result.ties} ties", flush=True)
-        keep(arguments, f"speed {name}", result)
+        keep(arguments, f"speed {name}", result, pictures)
 
 
 def bare_rate(network: Any, pictures: Pictures, dtype: Any, seconds: float) -> float:
