@@ -111,7 +111,7 @@ def prior(name: str, images: torch.Tensor, q: int = 8) -> Directions | None:
     ----------
     name : {"natural", "low-frequency", "all", "fitted"}
         * "natural": what holds of photographs. Amplitudes fall with frequency, as 1/(1 + f/8)
-          for f half waves across the picture; colours have half the energy of grey; there is
+          for f half waves across the picture. Colours have half the energy of grey. There is
           somewhat more at the centre and at edges of the image. It knows no network.
         * "low-frequency": the q x q lowest cosines of each channel, and nothing else.
         * "all": all directions alike, as in the paper. Returns None: the plain sphere.

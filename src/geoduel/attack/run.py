@@ -81,10 +81,10 @@ def attack(
     method : str or Method
         A name, here by what the method may see:
 
-        * comparisons: "auto" or "learning" (where gradients have their energy is learned from
-          the same duels, see `geoduel.attack.Learning`), "averaging" (RDNGD with a step that
-          averages, see `geoduel.attack.Averaging`), "rdngd" (batches of ten, cosine
-          steps), "evolution" ((1+1) evolution strategy);
+        * comparisons: "auto" or "learning" (`geoduel.attack.Learning`: where gradients have
+          their energy is learned from the same duels);
+        * comparisons: "averaging" (RDNGD with the steps of `geoduel.attack.Averaging`), "rdngd"
+          (batches of ten, cosine steps), "evolution" ((1+1) evolution strategy);
         * comparisons, as the authors ask: "rdngd-released" and "rdngd-paper" (the constants of
           their code and of their text; `geoduel.attack.published` has what else they do);
         * scores: "zo-rgd";
