@@ -104,6 +104,23 @@ class Learning(Method):
         ν, an angle in radians.
     memory : float
         After so many duels an answer counts 1/e of a new one, since slopes change along the way.
+
+    References
+    ----------
+    Minka, A family of algorithms for approximate Bayesian inference, PhD thesis, MIT 2001, chapter
+    3, for matching moments after each answer (assumed-density filtering).
+
+    Examples
+    --------
+    >>> import torch
+    >>> from geoduel.attack import attack
+    >>> weights = torch.linspace(-1, 1, 48)
+    >>> def model(x):
+    ...     side = (x - 0.52).flatten(1) @ weights - 0.2
+    ...     return torch.stack([-side, side], 1)
+    >>> images = torch.full((5, 3, 4, 4), 0.5)
+    >>> attack(model, images, method=Learning(memory=200), budget=100, rng=0).success.all()
+    tensor(True)
     """
 
     radius: float = 0.2

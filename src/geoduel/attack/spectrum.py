@@ -1,8 +1,8 @@
 """Where gradients have their energy, learned from duels while they are asked.
 
 The model of the default method: in cosines and colour axes (`Directions`) the gradient of image i
-has coefficients g_ij ~ N(0, e_j). The spectrum e is the same for all images under attack, and nobody
-knows it. Each image has a table t of what its answers said, and all share how much was asked, k:
+has coefficients g_ij ~ N(0, e_j). The spectrum e is the same for all images under attack, and
+nobody knows it. Each image has a table t of what its answers said; all share how much was asked, k:
 
     t_ij = k_j g_ij + noise of variance q_j,
     mean of g_ij = e_j t_ij / (1 + e_j k_j),   variance left = e_j / (1 + e_j k_j).
