@@ -112,7 +112,8 @@ def prior(name: str, images: torch.Tensor, q: int = 8) -> Directions | None:
     name : {"natural", "low-frequency", "all", "fitted"}
         * "natural": what holds of photographs. Amplitudes fall with frequency, as 1/(1 + f/8)
           for f half waves across the picture. Colours have half the energy of grey. There is
-          somewhat more at the centre and at edges of the image. It knows no network.
+          somewhat more at the centre and at edges of the image. How much was chosen on four small
+          networks, the strided, residual, mixer and small-vgg of `NETWORKS`.
         * "low-frequency": the q x q lowest cosines of each channel, and nothing else.
         * "all": all directions alike, as in the paper. Returns None: the plain sphere.
         * "fitted": where one network is sensitive. Luminance in a band around
