@@ -502,13 +502,15 @@ def attack() -> list[str]:
     cells = [
         [
             key,
+            row["knows"],
+            str(row["n"]),
             *(f"{share:.2f}" for share in row["success"]),
             *[""] * (len(marks) - len(row["marks"])),
         ]
         for key, row in rows.items()
     ]
-    heads = ("images and method", *(f"{m:,}" for m in marks))
-    return markdown(heads, cells) + about(rows.values(), "n", "eps", "seed")
+    heads = ("images and method", "knows beforehand", "n", *(f"{m:,}" for m in marks))
+    return markdown(heads, cells) + about(rows.values(), "eps", "seed")
 
 
 def studies() -> list[str]:

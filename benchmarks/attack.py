@@ -38,13 +38,18 @@ from geoduel.attack import AttackResult
 from geoduel.attack import Pictures
 from geoduel.attack import attack
 from geoduel.attack.command import prepared
+from geoduel.attack.methods import named
+from geoduel.attack.priors import PRIORS
 
 MARKS = (30, 100, 300, 1_000, 3_000)
 # Label: method, directions, share of --budget.
 TABLE: dict[str, tuple[str, str | None, float]] = {
     "auto": ("auto", None, 1.0),
-    "auto, low frequencies": ("auto", "low-frequency", 1.0),
     "auto, all directions": ("auto", "all", 1.0),
+    "averaging": ("averaging", None, 1.0),
+    "averaging, low frequencies": ("averaging", "low-frequency", 1.0),
+    "averaging, fitted": ("averaging", "fitted", 1.0),
+    "auto, fitted": ("auto", "fitted", 1.0),
     "evolution": ("evolution", None, 1.0),
     "rdngd": ("rdngd", None, 1.0),
     "rdngd, low frequencies": ("rdngd", "low-frequency", 1.0),
@@ -63,7 +68,11 @@ def main() -> None:
     torch.set_num_threads(arguments.threads)
     print(describe_machine())
     network, pictures = prepared(
-        arguments.data, arguments.weights, arguments.n, among=arguments.among
+        arguments.data,
+        arguments.weights,
+        arguments.n,
+        among=arguments.among,
+        architecture=arguments.architecture,
     )
     device = "cuda" if torch.cuda.is_available() else "cpu"
     network.to(device)
@@ -77,6 +86,7 @@ def parser() -> argparse.ArgumentParser:
     p.add_argument("what", nargs="?", default="table", choices=("table", "peers", "speed"))
     p.add_argument("--data", default="digits")
     p.add_argument("--weights")
+    p.add_argument("--architecture", default="vgg11", help="what the weights are of")
     p.add_argument("--n", type=int, help="images; by default 20, in full 150")
     p.add_argument("--among", type=int, nargs=2, help="numbers of the images to choose from")
     p.add_argument("--minutes", type=float, default=np.inf, help="most time for a method")
@@ -149,10 +159,12 @@ def every_minute(label: str, most: float) -> Callable[[AttackProgress], bool]:
 def keep(
     arguments: argparse.Namespace, label: str, result: AttackResult, pictures: Pictures
 ) -> None:
+    method, directions, _ = TABLE.get(label, TABLE["auto"])
     settings = {"seed": arguments.seed, "eps": arguments.eps, "oracle": arguments.oracle}
     Results(__file__, arguments.save, n=len(pictures), **settings).add(
         f"{arguments.label} {label}",
         sees=result.sees,
+        knows=PRIORS[directions or named(method)[1]],
         budget=arguments.budget,
         marks=[m for m in MARKS if m <= arguments.budget],
         success=[result.success_after(m) for m in MARKS if m <= arguments.budget],
@@ -313,7 +325,7 @@ def speed(arguments: argparse.Namespace, network: Any, pictures: Pictures) -> No
             dtype=dtype,
         )
         print(row(f"auto, {name}", result) + f", {result.ties} ties", flush=True)
-        keep(arguments, f"speed {name}", result)
+        keep(arguments, f"speed {name}", result, pictures)
 
 
 def bare_rate(network: Any, pictures: Pictures, dtype: Any, seconds: float) -> float:

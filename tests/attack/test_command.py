@@ -44,6 +44,17 @@ def test_command(tmp_path, capsys, monkeypatch):
     assert len(record["results"]["auto"]["success"]) == 6
 
 
+def test_train_and_attack_an_architecture(tmp_path, capsys):
+    out = tmp_path / "w.safetensors"
+    command = ["attack", "train", "--data", "digits", "--architecture", "strided", "--epochs", "1"]
+    assert main([*command, "--out", str(out)]) == 0
+    assert "% of 599 test pictures" in capsys.readouterr().out
+    network, pictures = prepared("digits", out, 12, architecture="strided")
+    assert (network(pictures.images).argmax(1) == pictures.labels).all()
+    with pytest.raises(ArgumentError, match="another network"):
+        prepared("digits", out, 12, architecture="mixer")
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
@@ -52,6 +63,8 @@ def test_command(tmp_path, capsys, monkeypatch):
         (["--methods", " "], "--methods"),
         (["--device", "abacus"], "--device"),
         (["train", "--data", "nowhere"], "nowhere"),
+        (["train", "--data", "digits", "--architecture", "abacus"], "architecture"),
+        (["train", "--data", "digits"], "VGG-11"),
     ],
 )
 def test_command_says_what_is_wrong(tmp_path, capsys, monkeypatch, arguments, words):

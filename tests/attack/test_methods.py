@@ -90,7 +90,7 @@ def test_a_climb_follows_the_gradient(start, along):
 
 
 def test_methods_by_name():
-    assert named("auto") is named("averaging") is ATTACKS["averaging"]
+    assert named("auto") is named("learning") is ATTACKS["learning"]
     own = gd.RDNGD(0.1, radius=0.1)
     assert named(own) == (own, "natural")
     with pytest.raises(ArgumentError, match="method"):

@@ -18,7 +18,7 @@ from geoduel.attack import (  # noqa: E402
     train,
     vgg11_bn,
 )
-from geoduel.attack.networks import augmented  # noqa: E402
+from geoduel.attack.networks import NETWORKS, augmented, new  # noqa: E402
 from geoduel.errors import ArgumentError  # noqa: E402
 
 
@@ -68,6 +68,26 @@ def test_training_learns_and_repeats():
     assert torch.equal(one(x.images), two(x.images))
     assert (one(x.images).argmax(1) == x.labels).float().mean() > 0.7
     assert not one.training
+
+
+@pytest.mark.parametrize(
+    ("name", "epochs"), [("strided", 2), ("residual", 2), ("mixer", 3), ("small-vgg", 2)]
+)
+def test_small_architectures_learn_the_digits(name, epochs):
+    torch.manual_seed(0)
+    network = new(name, (1, 8, 8), 10)
+    train(network, digits("train"), epochs=epochs, batch_size=64, augment=False)
+    x = digits()
+    assert (network(x.images).argmax(1) == x.labels).float().mean() > 0.9
+    assert new(name, (3, 32, 32), 7)(torch.zeros(2, 3, 32, 32)).shape == (2, 7)
+
+
+def test_networks_by_name():
+    assert next(iter(NETWORKS)) == "vgg11"
+    with pytest.raises(ArgumentError, match="architecture"):
+        new("transformer", (3, 32, 32), 10)
+    with pytest.raises(ArgumentError, match="VGG-11"):
+        new("vgg11", (1, 8, 8), 10)
 
 
 def test_augmented_pictures_keep_shape_and_range():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -38,17 +39,38 @@ def test_low_frequency_directions_are_isotropic_in_their_subspace():
     assert (abs(eigenvalues[:-4]) < 1e-12).all()
 
 
-def test_natural_directions_follow_the_image():
+@pytest.fixture
+def edge():
+    """A grey image, and one with an edge near the centre."""
     x = torch.full((2, 3, 32, 32), 0.5)
-    x[1, :, 12:20, 12:20] = 1.0  # an edge near the centre
-    u = prior("natural", x).draw(np.random.default_rng(0), (300, 2), x)
+    x[1, :, 12:20, 12:20] = 1.0
+    return x
+
+
+@pytest.mark.parametrize(("name", "centred", "edged"), [("fitted", 5, 1.5), ("natural", 2, 1.2)])
+def test_priors_that_know_pictures_follow_the_image(edge, name, centred, edged):
+    u = prior(name, edge).draw(np.random.default_rng(0), (300, 2), edge)
     power = (u * u).mean((0, 2))
-    assert power[:, 14:18, 14:18].mean() > 5 * power[:, :4, :4].mean()
-    assert power[1, 12, 14] > 1.5 * power[0, 12, 14]
-    grey_part = u.mean(2)
-    assert abs(torch.fft.fft2(grey_part)[..., 0, 0]).mean() < abs(torch.fft.fft2(grey_part)).mean()
-    kept = prior("natural", x).take(torch.tensor([1]))
+    assert power[:, 14:18, 14:18].mean() > centred * power[:, :4, :4].mean()
+    assert power[1, 12, 14] > edged * power[0, 12, 14]
+    kept = prior(name, edge).take(torch.tensor([1]))
     assert kept.mask.shape == (1, 1, 32, 32)
+
+
+def test_the_fitted_prior_is_a_band_and_the_natural_one_falls(edge):
+    fitted, natural = (prior(name, edge).weights for name in ("fitted", "natural"))
+    assert fitted[0, 0, 0] < 0.1 * fitted[0, 0, 17]
+    assert (natural.diff(dim=1) < 0).all()
+    assert (natural.diff(dim=2) < 0).all()
+    torch.testing.assert_close(2 * natural[1:] ** 2, natural[:1].expand(2, -1, -1) ** 2)
+
+
+def test_pictures_of_a_basis_are_orthonormal(edge):
+    found = replace(prior("natural", edge), mask=None)
+    c = torch.zeros(7, 3, 32, 32)
+    c[torch.arange(7), torch.arange(7) % 3, torch.arange(7), 5] = 1.0
+    a = found.picture(c).flatten(1)
+    torch.testing.assert_close(a @ a.T, torch.eye(7), atol=1e-5, rtol=0)
 
 
 def test_directions_of_ones_own(linear, grey):

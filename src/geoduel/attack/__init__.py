@@ -8,8 +8,8 @@ if TYPE_CHECKING:
     from .adapters import to_art, to_foolbox
     from .data import Pictures, cifar10, digits, image_folder, load_pictures
     from .judge import Judge
-    from .methods import ATTACKS, ZORGD, Averaging, Climb, Evolution
-    from .networks import load_weights, save_weights, small_cnn, train, vgg11_bn
+    from .methods import ATTACKS, ZORGD, Averaging, Climb, Evolution, Learning
+    from .networks import NETWORKS, load_weights, save_weights, small_cnn, train, vgg11_bn
     from .priors import Directions, ShapedSphere, prior
     from .remote import Remote
     from .result import AttackHistory, AttackProgress, AttackResult
@@ -20,6 +20,7 @@ __getattr__ = lazy(__name__, __file__)
 
 __all__ = [
     "ATTACKS",
+    "NETWORKS",
     "ZORGD",
     "AttackHistory",
     "AttackProgress",
@@ -29,6 +30,7 @@ __all__ = [
     "Directions",
     "Evolution",
     "Judge",
+    "Learning",
     "Pictures",
     "Remote",
     "ShapedSphere",

@@ -39,6 +39,7 @@ def prepared(
     n: int,
     among: tuple[int, int] | None = None,
     seed: int = 0,
+    architecture: str = "vgg11",
 ) -> tuple[Any, Pictures]:
     """A network, and ``n`` pictures that it classifies right.
 
@@ -49,7 +50,7 @@ def prepared(
     data : str
         "digits", "cifar10", or a path; see `geoduel.attack.load_pictures`.
     weights : str or Path, optional
-        Safetensors file of a VGG-11; by default the one ``.safetensors`` in the data's folder. The
+        Safetensors file of the network; by default the only one in the data's folder. The
         digits need none: a small network learns them first, seeded.
     n : int
         Most pictures.
@@ -57,6 +58,8 @@ def prepared(
         Numbers of the first picture to choose from and of the one after the last; by default all.
     seed : int
         Of the order, and of the network for digits.
+    architecture : str
+        What the weights are of, a name of `geoduel.attack.networks.NETWORKS`.
 
     Returns
     -------
@@ -68,7 +71,7 @@ def prepared(
     from .data import load_pictures
 
     pictures = load_pictures(data)
-    network = _network(data, weights, pictures, seed)
+    network = _network(data, weights, pictures, seed, architecture)
     from ._torch import torch
 
     numbers = range(len(pictures)) if among is None else range(len(pictures))[slice(*among)]
@@ -90,8 +93,10 @@ def prepared(
     return network, Pictures(pictures.images, labels, pictures.classes).take(chosen[:n])
 
 
-def _network(data: str, weights: str | Path | None, pictures: Pictures, seed: int) -> Any:
-    from .networks import load_weights, vgg11_bn
+def _network(
+    data: str, weights: str | Path | None, pictures: Pictures, seed: int, architecture: str
+) -> Any:
+    from .networks import load_weights, new
 
     if data == DIGITS and weights is None:
         return deepcopy(_digits_network(seed))
@@ -103,12 +108,8 @@ def _network(data: str, weights: str | Path | None, pictures: Pictures, seed: in
                 "geoduel attack train makes one"
             )
         weights = found[0]
-    if pictures.images.shape[1:] != (3, 32, 32):
-        raise ArgumentError(
-            f"data {data}: images of shape {tuple(pictures.images.shape[1:])}, expected "
-            "(3, 32, 32) for VGG-11"
-        )
-    return load_weights(vgg11_bn(max(10, len(pictures.classes))), weights)
+    shape, classes = tuple(pictures.images.shape[1:]), max(10, len(pictures.classes))
+    return load_weights(new(architecture, shape, classes), weights)
 
 
 @cache
@@ -127,6 +128,7 @@ def _digits_network(seed: int) -> Any:
 
 COMPARED = "auto,rdngd,evolution,zo-rgd,rgd,pgd"
 STEPS = 50  # of the methods that see gradients
+ARCHITECTURE = "Kind of network: vgg11 (for 32 x 32), strided, residual, mixer or small-vgg."
 
 
 @attack_app.callback(invoke_without_command=True)
@@ -135,9 +137,8 @@ def attack_command(
     data: Annotated[
         str, typer.Option(help="digits, cifar10 (in data/), a folder or an .npz file.")
     ] = DIGITS,
-    weights: Annotated[
-        Path | None, typer.Option(help="Safetensors file of the network, a VGG-11.")
-    ] = None,
+    weights: Annotated[Path | None, typer.Option(help="Safetensors file of the network.")] = None,
+    architecture: Annotated[str, typer.Option(help=ARCHITECTURE)] = "vgg11",
     n: Annotated[int, typer.Option(min=1, help="Images that the network classifies right.")] = 100,
     methods: Annotated[
         str, typer.Option(help="Methods, separated by commas.", show_default=True)
@@ -151,7 +152,8 @@ def attack_command(
     ] = None,
     oracle: Annotated[str, typer.Option(help="What is compared: margin or loss.")] = "margin",
     directions: Annotated[
-        str | None, typer.Option(help="natural, low-frequency or all; by default the method's.")
+        str | None,
+        typer.Option(help="natural, low-frequency, all or fitted; by default the method's."),
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed.")] = 0,
     device: Annotated[
@@ -168,6 +170,7 @@ def attack_command(
     from .data import Pictures
     from .figures import picture_grid, progress_figure, table
     from .methods import named
+    from .priors import PRIORS
     from .run import attack
 
     names = [m.strip() for m in methods.split(",") if m.strip()]
@@ -177,7 +180,7 @@ def attack_command(
     require()
     out.mkdir(parents=True, exist_ok=True)
     home = _device(device)
-    network, pictures = prepared(data, weights, n, seed=seed)
+    network, pictures = prepared(data, weights, n, seed=seed, architecture=architecture)
     network.to(home)
     pictures = Pictures(pictures.images.to(home), pictures.labels.to(home), pictures.classes)
     # At equal forward passes: a comparison is two.
@@ -199,8 +202,12 @@ def attack_command(
         if results[name].stop_reason == "interrupted":
             break
     rows = table(results)
+    knows = {m: PRIORS[directions or named(m)[1]] for m in results}
+    for r in rows:
+        r["knows"] = knows[r["method"]]
     _print(rows)
-    files = [*save(progress_figure(results, oracle), out / "progress")]
+    labelled = {f"{m}, knows {knows[m]}": r for m, r in results.items()}
+    files = [*save(progress_figure(labelled, oracle), out / "progress")]
     files += save(picture_grid(pictures, results, network), out / "pictures")
     for path in (*files, *_write(rows, results, out, {"data": data, "n": n, "seed": seed})):
         print(path)
@@ -210,8 +217,13 @@ def attack_command(
 
 @attack_app.command("train")
 def train_command(
-    data: Annotated[str, typer.Option(help="cifar10 (in data/), or a folder with CIFAR-10.")],
-    out: Annotated[Path, typer.Option(help="File for the weights.")] = Path("vgg11.safetensors"),
+    data: Annotated[
+        str, typer.Option(help="cifar10 (in data/), a folder with CIFAR-10, or digits.")
+    ],
+    out: Annotated[
+        Path | None, typer.Option(help="File for the weights; by default named after the network.")
+    ] = None,
+    architecture: Annotated[str, typer.Option(help=ARCHITECTURE)] = "vgg11",
     epochs: Annotated[int, typer.Option(min=1, help="Passes over the pictures.")] = 45,
     batch_size: Annotated[int, typer.Option(min=1, help="Pictures a step.")] = 128,
     learning_rate: Annotated[float, typer.Option(help="Largest of the cycle.")] = 0.1,
@@ -220,29 +232,26 @@ def train_command(
         str | None, typer.Option(help="cpu or cuda; by default what there is.")
     ] = None,
 ) -> None:
-    """Train a VGG-11 on CIFAR-10 and write its weights."""
+    """Train a network on CIFAR-10 or on digits, and write its weights."""
     from ._torch import torch
     from .data import load_pictures
-    from .networks import save_weights, train, vgg11_bn
+    from .networks import new, save_weights, train
 
     pictures = load_pictures(data, "train")
-    if pictures.images.shape[1:] != (3, 32, 32):
-        raise ArgumentError(
-            f"data {data}: images of shape {tuple(pictures.images.shape[1:])}, expected (3, 32, 32)"
-        )
     torch.manual_seed(seed)
-    network = vgg11_bn(max(10, len(pictures.classes)))
+    network = new(architecture, pictures.images.shape[1:], max(10, len(pictures.classes)))
     train(
         network,
         pictures,
         epochs=epochs,
         batch_size=batch_size,
         learning_rate=learning_rate,
+        augment=data != DIGITS,  # a digit's mirror image is none
         seed=seed,
         device=_device(device),
         callback=lambda epoch, loss: print(f"epoch {epoch + 1} of {epochs}: loss {loss:.4f}"),
     )
-    print(save_weights(network, out))
+    print(save_weights(network, out or Path(f"{architecture}.safetensors")))
     try:
         test = load_pictures(data, "test")
     except ArgumentError:
@@ -271,7 +280,7 @@ def _print(rows: list[dict[str, Any]]) -> None:
     from rich.table import Table
 
     shown = Table(title="Medians are over the images fooled", title_justify="left")
-    for name in ("method", "sees"):
+    for name in ("method", "sees", "knows"):
         shown.add_column(name)
     for name in ("misclassified", "comparisons", "forward passes", "ties", "seconds"):
         shown.add_column(name, justify="right")
@@ -280,7 +289,9 @@ def _print(rows: list[dict[str, Any]]) -> None:
             "–" if r[c] is None else f"{r[c]:,.0f}" for c in ("comparisons", "forward_passes")
         ]
         share = f"{r['fooled']} of {r['images']}"
-        shown.add_row(r["method"], r["sees"], share, *counts, f"{r['ties']:,}", f"{r['seconds']}")
+        shown.add_row(
+            r["method"], r["sees"], r["knows"], share, *counts, f"{r['ties']:,}", f"{r['seconds']}"
+        )
     Console(width=None if sys.stdout.isatty() else 120).print(shown)
 
 

@@ -14,12 +14,14 @@ from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 
-from .._numerics.arrays import Array, expand, namespace
+from .._numerics.arrays import Array, expand, namespace, normal
 from .._support.check import one_of, positive, positive_int
 from ..manifolds import Manifold
 from ..methods import RDNGD, Method
 from ..methods.base import check_method, pick
 from ..schedules import Schedule, as_schedule, cosine
+from .priors import directions_of
+from .spectrum import Spectrum
 
 __all__ = ["ATTACKS", "ZORGD", "Averaging", "Climb", "Evolution", "Slopes", "Values", "named"]
 
@@ -70,6 +72,91 @@ class Averaging:
     def bind(self, total: int, /) -> Averaging:
         """The same: the schedule needs no plan."""
         return self
+
+
+class Learned(NamedTuple):
+    """State of `Learning`: what the answers told of each image, and the spectrum they share."""
+
+    k: int
+    point: Array
+    best: Array
+    at: Any  # coefficients of the point
+    table: Any
+    spectrum: Any  # a tuple of its own, which the end of an image leaves alone
+
+
+@dataclass(frozen=True)
+class Learning(Method):
+    """The default: steps to the expected gradient, whose spectrum is learned from the same duels.
+
+        u ~ N(0, where_to_ask), tangent at x, of unit length
+        s = Q(Exp_x(ν u), Exp_x(-ν u))
+        tables, spectrum told that s u won              `geoduel.attack.spectrum`
+        x = the expected gradient, scaled to the sphere
+
+    Directions are drawn where most of the gradient is still unknown. Answers are weighted by how
+    much of the gradient lies there. Both follow from the energies of cosines and colours, which
+    the duels about all images tell together.
+
+    Parameters
+    ----------
+    radius : float
+        ν, an angle in radians.
+    memory : float
+        After so many duels an answer counts 1/e of a new one, since slopes change along the way.
+
+    References
+    ----------
+    Minka, A family of algorithms for approximate Bayesian inference, PhD thesis, MIT 2001, chapter
+    3, for matching moments after each answer (assumed-density filtering).
+
+    Examples
+    --------
+    >>> import torch
+    >>> from geoduel.attack import attack
+    >>> weights = torch.linspace(-1, 1, 48)
+    >>> def model(x):
+    ...     side = (x - 0.52).flatten(1) @ weights - 0.2
+    ...     return torch.stack([-side, side], 1)
+    >>> images = torch.full((5, 3, 4, 4), 0.5)
+    >>> attack(model, images, method=Learning(memory=200), budget=100, rng=0).success.all()
+    tensor(True)
+    """
+
+    radius: float = 0.2
+    memory: float = 400
+
+    sees: ClassVar[str] = "comparisons"
+
+    def __post_init__(self) -> None:
+        positive(self.radius, "radius")
+        positive(self.memory, "memory")
+
+    def start(self, manifold: Manifold, x0: Array, rng: np.random.Generator) -> Learned:
+        weights = directions_of(manifold, x0).weights.to(x0)
+        nothing = weights * namespace(x0).zeros_like(x0[..., :1, :1, :1])
+        return Learned(0, x0, x0, nothing, nothing, Spectrum.before(weights))
+
+    def step(
+        self, manifold: Manifold, state: Learned, rng: np.random.Generator
+    ) -> Generator[Any, Any, Learned]:
+        k, x, _, at, table, spectrum = state
+        picture = directions_of(manifold, x).picture
+        share = spectrum.where_to_ask()
+        c = share**0.5 * normal(rng, table.shape, x)
+        a = picture(c)
+        along = expand(manifold.inner(x, x, a), 3)
+        u = _unit(manifold, x, a - along * x)
+        s = expand((yield manifold.exp_pair(x, -self.radius * u)), 3)
+        winner = s * _unit(manifold, x, c - along * at)
+        spectrum, table = spectrum.told(table, share, winner, math.exp(-1 / self.memory))
+
+        mean = spectrum.mean(table)
+        g = picture(mean)
+        length = manifold.norm(x, g)
+        moved, length = length > 0, expand(length, 3)  # not where there were ties alone
+        x = pick(moved, g / length, x, manifold)
+        return Learned(k + 1, x, x, pick(moved, mean / length, at, manifold), table, spectrum)
 
 
 class Steps(NamedTuple):
@@ -229,9 +316,10 @@ def _unit(manifold: Manifold, x: Array, g: Array) -> Array:
 # nearly orthogonal signs has length 1/√10.
 RELEASED = RDNGD(step_size=0.074 * math.sqrt(10), radius=1e-6, batch=10, returns="last")
 
-# The default is RDNGD too. Its probe is wide, because the trend decides a duel between images far
-# apart, and not the noise of the network. Besides, a probe that fools ends the attack.
+# Probes are wide, because the trend decides a duel between images far apart, and not the noise of
+# the network. Besides, a probe that fools ends the attack.
 ATTACKS: dict[str, tuple[Any, str]] = {
+    "learning": (Learning(), "natural"),
     "averaging": (RDNGD(Averaging(), radius=0.2, returns="last"), "natural"),
     "rdngd": (RDNGD(cosine(0.4, 0.04), radius=0.1, batch=10, returns="last"), "all"),
     "rdngd-released": (RELEASED, "all"),
@@ -245,8 +333,8 @@ ATTACKS: dict[str, tuple[Any, str]] = {
 
 
 def named(method: str | Method) -> tuple[Any, str]:
-    """A method and its directions, by name; "auto" is "averaging". An instance takes "natural"."""
+    """A method and its directions, by name; "auto" is "learning". An instance takes "natural"."""
     if not isinstance(method, str):
         return check_method(method), "natural"
     one_of(method, "method", ("auto", *ATTACKS))
-    return ATTACKS["averaging" if method == "auto" else method]
+    return ATTACKS["learning" if method == "auto" else method]

@@ -1,4 +1,4 @@
-"""Networks to attack: VGG-11 for CIFAR-10, a small one for digits; weights without pickles."""
+"""Networks to attack: VGG-11, four small ones for any pictures; weights without pickles."""
 
 from __future__ import annotations
 
@@ -7,12 +7,13 @@ from pathlib import Path
 
 import numpy as np
 
-from .._support.check import positive, positive_int
+from .._support.check import one_of, positive, positive_int
 from ..errors import ArgumentError
 from ._torch import nn, safetensors, torch
 from .data import Pictures
 
-__all__ = ["augmented", "load_weights", "save_weights", "small_cnn", "train", "vgg11_bn"]
+__all__ = ["NETWORKS", "augmented", "load_weights", "new", "save_weights", "small_cnn", "train"]
+__all__ += ["vgg11_bn"]
 
 CIFAR10_MEAN, CIFAR10_STD = (0.4914, 0.4822, 0.4465), (0.2470, 0.2435, 0.2616)
 VGG11 = (64, "M", 128, "M", 256, 256, "M", 512, 512, "M", 512, 512, "M")
@@ -92,6 +93,136 @@ def small_cnn(shape: tuple[int, ...] = (1, 8, 8), classes: int = 10, width: int 
     )
     head = nn.Linear(2 * width * (height // 2) * (breadth // 2), classes)
     return _Classifier(features, head, (0.5,) * channels, (0.5,) * channels)
+
+
+def strided(shape: tuple[int, ...] = (3, 32, 32), classes: int = 10, width: int = 32) -> nn.Module:
+    """Four convolutions, two of them with stride 2, and a mean over the picture."""
+    features = nn.Sequential(
+        *_convolution(shape[0], width),
+        *_convolution(width, 2 * width, stride=2),
+        *_convolution(2 * width, 2 * width),
+        *_convolution(2 * width, 4 * width, stride=2),
+        nn.AdaptiveAvgPool2d(1),
+    )
+    return _small(features, 4 * width, shape, classes)
+
+
+def small_vgg(
+    shape: tuple[int, ...] = (3, 32, 32), classes: int = 10, width: int = 32
+) -> nn.Module:
+    """Four convolutions and three max poolings: VGG in small."""
+    features = nn.Sequential(
+        *(*_convolution(shape[0], width), nn.MaxPool2d(2)),
+        *(*_convolution(width, 2 * width), nn.MaxPool2d(2)),
+        *(*_convolution(2 * width, 4 * width), *_convolution(4 * width, 4 * width)),
+        *(nn.MaxPool2d(2), nn.AdaptiveMaxPool2d(1)),
+    )
+    return _small(features, 4 * width, shape, classes)
+
+
+def residual(shape: tuple[int, ...] = (3, 32, 32), classes: int = 10, width: int = 24) -> nn.Module:
+    """Three residual blocks, the later two at half and a quarter of the size.
+
+    References
+    ----------
+    He, Zhang, Ren and Sun, Deep residual learning for image recognition, CVPR 2016.
+    """
+    features = nn.Sequential(
+        *_convolution(shape[0], width),
+        _Residual(width, width),
+        _Residual(width, 2 * width, stride=2),
+        _Residual(2 * width, 4 * width, stride=2),
+        nn.AdaptiveAvgPool2d(1),
+    )
+    return _small(features, 4 * width, shape, classes)
+
+
+def mixer(shape: tuple[int, ...] = (3, 32, 32), classes: int = 10, width: int = 96) -> nn.Module:
+    """Patches of an eighth of the picture or more, mixed three times: no convolutions but these.
+
+    References
+    ----------
+    Tolstikhin et al., MLP-Mixer: an all-MLP architecture for vision, NeurIPS 2021.
+    """
+    size = max(2, shape[1] // 8)
+    patches = (shape[1] // size) * (shape[2] // size)
+    features = nn.Sequential(
+        nn.Conv2d(shape[0], width, size, size),
+        nn.Flatten(2),  # width x patches
+        *(_Mixing(patches, width) for _ in range(3)),
+        nn.AdaptiveAvgPool1d(1),
+    )
+    return _small(features, width, shape, classes)
+
+
+class _Residual(nn.Module):
+    """x + two convolutions of x."""
+
+    def __init__(self, channels: int, width: int, stride: int = 1) -> None:
+        super().__init__()
+        self.change = nn.Sequential(
+            *_convolution(channels, width, stride), *_convolution(width, width)[:2]
+        )
+        same = channels == width and stride == 1
+        self.keep = nn.Identity() if same else nn.Conv2d(channels, width, 1, stride)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return nn.functional.relu(self.keep(x) + self.change(x))
+
+
+class _Mixing(nn.Module):
+    """One network across the patches of a channel, one across the channels of a patch."""
+
+    def __init__(self, patches: int, width: int) -> None:
+        super().__init__()
+        self.across_patches = nn.Sequential(
+            nn.LayerNorm(patches),
+            nn.Linear(patches, patches),
+            nn.GELU(),
+            nn.Linear(patches, patches),
+        )
+        self.across_channels = nn.Sequential(
+            nn.LayerNorm(width), nn.Linear(width, 2 * width), nn.GELU(), nn.Linear(2 * width, width)
+        )
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        x = x + self.across_patches(x)
+        return x + self.across_channels(x.mT).mT
+
+
+def _convolution(channels: int, width: int, stride: int = 1) -> list[nn.Module]:
+    convolution = nn.Conv2d(channels, width, 3, stride, padding=1, bias=False)
+    return [convolution, nn.BatchNorm2d(width), nn.ReLU(inplace=True)]
+
+
+def _small(features: nn.Module, width: int, shape: tuple[int, ...], classes: int) -> nn.Module:
+    half = (0.5,) * shape[0]
+    return _Classifier(features, nn.Linear(width, classes), half, half)
+
+
+NETWORKS: dict[str, Callable[..., nn.Module]] = {
+    "vgg11": vgg11_bn,
+    "strided": strided,
+    "residual": residual,
+    "mixer": mixer,
+    "small-vgg": small_vgg,
+}
+"""Architectures by name; they differ in how they look at a picture."""
+
+
+def new(name: str, shape: tuple[int, ...], classes: int) -> nn.Module:
+    """An untrained network, by name, for pictures of a shape (channels, height, width).
+
+    Examples
+    --------
+    >>> new("mixer", (1, 8, 8), 10)(torch.zeros(2, 1, 8, 8)).shape
+    torch.Size([2, 10])
+    """
+    if one_of(name, "architecture", tuple(NETWORKS)) != "vgg11":
+        return NETWORKS[name](shape, classes)
+    if tuple(shape) != (3, 32, 32):
+        raise ArgumentError(f"images of shape {tuple(shape)}, expected (3, 32, 32) for VGG-11")
+    return vgg11_bn(classes)
 
 
 def load_weights(network: nn.Module, path: str | Path) -> nn.Module:

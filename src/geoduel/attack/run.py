@@ -81,9 +81,10 @@ def attack(
     method : str or Method
         A name, here by what the method may see:
 
-        * comparisons: "auto" (RDNGD with a step that averages, see
-          `geoduel.attack.methods.Averaging`, and "natural" directions), "rdngd" (batches
-          of ten, cosine steps), "evolution" ((1+1) evolution strategy);
+        * comparisons: "auto" or "learning" (`geoduel.attack.Learning`: where gradients have
+          their energy is learned from the same duels);
+        * comparisons: "averaging" (RDNGD with the steps of `geoduel.attack.Averaging`), "rdngd"
+          (batches of ten, cosine steps), "evolution" ((1+1) evolution strategy);
         * comparisons, as the authors ask: "rdngd-released" and "rdngd-paper" (the constants of
           their code and of their text; `geoduel.attack.published` has what else they do);
         * scores: "zo-rgd";
@@ -102,9 +103,10 @@ def attack(
         `geoduel.attack.Remote`, which also retries, logs and resumes.
     clip : tuple of float
         Least and largest pixel.
-    directions : {"natural", "low-frequency", "all"} or Directions, optional
-        Prior on perturbations, see `geoduel.attack.prior`. By default "natural" for "auto"
-        and "evolution", and "all" for the others.
+    directions : {"natural", "low-frequency", "all", "fitted"} or Directions, optional
+        What is known of perturbations beforehand, see `geoduel.attack.prior`. By default "natural"
+        for "auto", "averaging" and "evolution", which knows photographs and no network; "all",
+        nothing, for the others.
     q : int
         Cosines per axis for "low-frequency".
     dtype : torch.dtype, optional

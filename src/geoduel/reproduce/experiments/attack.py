@@ -554,7 +554,8 @@ PUBLISHED_TEXT = (
     "take. RDNGD has ten duels an iteration, T = 1,000. “Text”: ν = η = 1e-6, a random start. "
     "“Code”, the released program: ν = 1e-6 and steps of 0.1 after a walk of steps 0.5 from the "
     "image, ties answer −1, pixels may leave their range. “Repaired”: probes that single "
-    "precision resolves, steps of an angle, pixels that keep their range. RGD and ZO-RGD step in "
+    "precision resolves, steps of an angle, pixels that keep their range. The default method knows "
+    "beforehand what holds of photographs, and nothing of the network. RGD and ZO-RGD step in "
     "proportion to the gradient, so they depend on the network, and the paper's is another VGG."
 )
 
