@@ -66,7 +66,7 @@ def to_foolbox(**settings: Any) -> Any:
 
 
 def to_art(
-    estimator: Any, *, eps: float = 0.05, radius: float | None = None, **settings: Any
+    estimator: Any, *, eps: float | None = None, radius: float | None = None, **settings: Any
 ) -> Any:
     """Return the attack as an evasion attack of the Adversarial Robustness Toolbox (ART).
 
