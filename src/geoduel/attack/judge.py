@@ -117,13 +117,18 @@ class Judge:
         outputs = [logits_in(part) for part in parts]
         out = outputs[0] if len(outputs) == 1 else torch.cat(outputs)
         if self.score == "label" and out.ndim == 1 and not out.is_floating_point():
-            out = nn.functional.one_hot(out.long(), max(2, int(max(out.max(), self.labels.max())) + 1))
+            out = self._one_hot(out.long())
         if out.ndim != 2 or len(out) != len(images) or out.shape[1] < 2:
             raise OracleError(
                 f"the model answered with shape {tuple(out.shape)} for {len(images)} images, "
                 "expected one row of logits each"
             )
         return out if out.dtype == torch.float64 else out.float()
+
+    def _one_hot(self, classes: torch.Tensor) -> torch.Tensor:
+        if int(classes.min()) < 0:
+            raise OracleError(f"the model answered with class {int(classes.min())}, expected >= 0")
+        return nn.functional.one_hot(classes, 1 + int(max(1, classes.max(), self.labels.max())))
 
     def judge(
         self, images: torch.Tensor, index: torch.Tensor, exact: bool = False

@@ -1,4 +1,4 @@
-"""The radius that is asked about, where it is not given: duels from labels, and smaller and smaller.
+"""The radius that is asked about, where it is not given: for duels from labels, and to shrink it.
 
 A label tells whether an image fools, and no more. Two directions are told apart by a radius at
 which one of them fools and the other does not: the boundary of the network's class is nearer along
@@ -117,7 +117,7 @@ class Tracker:
 
     gain: float = 0.5
     least: float = 0.03
-    patience: float = 8.0
+    patience: float = 16.0
 
     def __call__(self, images: OpenImages, before: torch.Tensor, k: int) -> None:
         """Change the radii after step k, before which the smallest that fooled were ``before``."""

@@ -145,9 +145,9 @@ class AttackResult:
     method: str
     sees: str
     history: AttackHistory
-    norm: str = "l2"
-    radii: torch.Tensor = field(default_factory=lambda: torch.empty(0))
-    trace: Trace = field(default_factory=Trace)
+    norm: str
+    radii: torch.Tensor
+    trace: Trace
 
     def __repr__(self) -> str:
         return (

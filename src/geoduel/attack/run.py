@@ -205,7 +205,9 @@ def attack(
             judge.labels = judge.logits(images, exact=True).argmax(1)
             run.open.passes += 1
         result = run.result()
-    if result.ties > TIES_WORTH_A_WARNING * max(1, int(result.comparisons.sum())):
+    if result.sees != "labels" and result.ties > TIES_WORTH_A_WARNING * max(
+        1, int(result.comparisons.sum())
+    ):
         warnings.warn(
             f"{result.ties} of {int(result.comparisons.sum())} comparisons were ties, which tell "
             "nothing: the probes are below what images and network resolve",
@@ -383,9 +385,7 @@ class _Run:
         self.comparisons[live[was_open]] = spent[was_open]
         return torch.sign(b.score - a.score).to(x.dtype)
 
-    def by_labels(
-        self, duel: LabelDuel, x: torch.Tensor, y: torch.Tensor
-    ) -> torch.Tensor:
+    def by_labels(self, duel: LabelDuel, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
         """Compare how far the boundary is along two points, one pair after the other."""
         live = self.open.live
         self.comparisons[live[~self.open.done[live]]] = self.spent

@@ -13,8 +13,8 @@ radius beyond the corner), the image is the corner, which is nearer.
     linf  clip(x + radius sign(p)):
 
 the corner of the cube around x that p points at. Every pixel uses all that the largest norm allows,
-as the strongest perturbations do; turning p flips the pixels whose share in it is small. Derivatives
-by p pass the sign as though it were a multiple of p.
+as the strongest perturbations do; turning p flips the pixels whose share in it is small.
+Derivatives by p pass the sign as though it were a multiple of p.
 """
 
 from __future__ import annotations
