@@ -112,7 +112,7 @@ def test_the_smallest_perturbation_is_sought(linear, norm, oracle):
     nearest = 0.2 if norm == "l2" else 0.2 / float(w.abs().sum())
     assert (result.radii[:5] >= nearest * (1 - 1e-9)).all()
     assert (result.radii[:5] <= start).all()
-    assert result.median_radius_after(10**6) < (1.5 if norm == "l2" else 2.5) * nearest
+    assert result.median_radius_after(10**6) < (1.7 if norm == "l2" else 2.5) * nearest
     after = [result.median_radius_after(n) for n in (50, 100, 200, 400)]
     assert after == sorted(after, reverse=True)
     torch.testing.assert_close(result.radii_after(10**6)[:5], result.radii[:5])

@@ -273,6 +273,7 @@ ATTACKS: dict[str, tuple[Any, str]] = {
     "rdngd-paper": (replace(RELEASED, step_size=1e-6), "all"),
     "evolution": (Evolution(), "natural"),
     "zo-rgd": (ZORGD(), "all"),
+    "zo-rgd-paper": (ZORGD(500), "all"),
     "rgd": (Climb(), "all"),
     "pgd": (Climb(along="pixels"), "all"),
 }

@@ -9,6 +9,7 @@ takes some four labels. `Tracker` lets the radius of ordinary duels follow what 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from ._torch import torch
@@ -39,6 +40,8 @@ class LabelDuel:
         Least change.
     rounds : int
         Most radii in a duel.
+    starts : int
+        Most directions that are tried for one that fools at all.
 
     References
     ----------
@@ -52,6 +55,7 @@ class LabelDuel:
     first: float = 0.5
     tolerance: float = 1e-3
     rounds: int = 10
+    starts: int = 25
 
     def __post_init__(self) -> None:
         self.width = torch.full_like(self.images.goal, self.first)  # of all images
@@ -65,6 +69,24 @@ class LabelDuel:
         """Labels that may still be asked for about each live image."""
         live = self.images.live
         return self.budget - (self.images.passes - self.looked)[live]
+
+    def start(self, draw: Callable[[], torch.Tensor], x0: torch.Tensor) -> torch.Tensor:
+        """Starts that fool somewhere, for duels of directions that never do tell nothing.
+
+        Each try costs a label, at the end of the ray; ``draw()`` gives other starts.
+        """
+        images, radius = self.images, self.images.threat.radius
+        images.resize(self.furthest[images.live])
+        open_ = torch.ones_like(images.live, dtype=torch.bool)
+        for _ in range(self.starts):
+            open_ = open_ & (self.left() >= 1)
+            if not bool(open_.any()):
+                break
+            (asked,) = images.ask(x0, only=open_)
+            open_ = open_ & ~asked.fools
+            x0 = torch.where(open_[:, None, None, None], draw(), x0)
+        images.resize(radius)
+        return x0
 
     def close(self) -> None:
         """Mark the images that no duel is left for."""

@@ -205,9 +205,8 @@ def attack(
             judge.labels = judge.logits(images, exact=True).argmax(1)
             run.open.passes += 1
         result = run.result()
-    if result.sees != "labels" and result.ties > TIES_WORTH_A_WARNING * max(
-        1, int(result.comparisons.sum())
-    ):
+    many = result.ties > TIES_WORTH_A_WARNING * max(1, int(result.comparisons.sum()))
+    if many and result.sees != "labels":
         warnings.warn(
             f"{result.ties} of {int(result.comparisons.sum())} comparisons were ties, which tell "
             "nothing: the probes are below what images and network resolve",
@@ -321,10 +320,13 @@ class _Run:
         live = self.open.live
         like = torch.empty(0, dtype=as_number(self.open.images.dtype), device=live.device)
         x0 = self.manifold.random_point(self.rng, (len(live),), like)
-        self.method, _ = self.method.plan(self.manifold, x0, iterations=None, budget=self.budget)
-        self.state = self.method.start(self.manifold, x0, self.rng)
         if self.sees == "labels":
             self.labels = LabelDuel(self.open, self.budget)
+            x0 = self.labels.start(
+                lambda: self.manifold.random_point(self.rng, (len(live),), like), x0
+            )
+        self.method, _ = self.method.plan(self.manifold, x0, iterations=None, budget=self.budget)
+        self.state = self.method.start(self.manifold, x0, self.rng)
         self.record()
 
     def answered(self, questions: Generator[Any, Any, Any]) -> Any:
