@@ -9,7 +9,8 @@ the share of images fooled within a radius. A query is one image through the net
 seen of it: its label, or margins of which two are compared. The attacks of Foolbox and the
 Adversarial Robustness Toolbox take part where these are installed. Square, which sees scores, has a
 fixed radius. DIR holds CIFAR-10 and the weights of a VGG-11, as for `geoduel attack`; without it,
-digits. Rows that were saved before stay; --attacks names those to measure.
+digits. A targeted attack is for the next class. Rows that were saved before stay; --attacks names
+those to measure.
 """
 
 from __future__ import annotations
@@ -43,6 +44,7 @@ OWN: dict[str, tuple[str, str, dict[str, Any]]] = {
     "geoduel, low frequencies": ("labels", "l2", LOW),
     "geoduel, evolution": ("labels", "l2", {"oracle": "label", "method": "evolution"}),
     "geoduel, margins": ("comparisons", "l2", {}),
+    "geoduel, margins, targeted": ("comparisons", "l2", {"targeted": True}),
     "geoduel, L∞": ("labels", "linf", {"oracle": "label"}),
     "geoduel, L∞, margins": ("comparisons", "linf", {}),
 }
@@ -105,16 +107,17 @@ def own(
 ) -> dict[int, list[float]]:
     """Smallest perturbations after so many queries, of each image, by this package."""
     sees, norm, settings = OWN[label]
+    labels = pictures.labels
+    goal = {"targeted": (labels + 1) % 10} if "targeted" in settings else {"labels": labels}
     result = attack(
         network,
         pictures.images,
-        pictures.labels,
         radius=radius,
         norm=norm,  # type: ignore[arg-type]
         smallest=True,
         budget=arguments.queries // (2 if sees == "comparisons" else 1),
         rng=0,
-        **settings,
+        **settings | goal,
     )
     return {m: result.radii_after(m).tolist() for m in MARKS}
 

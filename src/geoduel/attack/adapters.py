@@ -39,13 +39,13 @@ def to_foolbox(**settings: Any) -> Any:
         import eagerpy as ep  # comes with Foolbox
         from foolbox.attacks.base import FixedEpsilonAttack, get_criterion
         from foolbox.criteria import Misclassification, TargetedMisclassification
-        from foolbox.distances import l2
+        from foolbox.distances import l2, linf
     except ImportError:
         raise MissingExtraError("the adapter needs Foolbox: pip install foolbox") from None
     _needs_budget(settings)
 
     class GeoduelAttack(FixedEpsilonAttack):
-        distance = l2
+        distance = linf if settings.get("norm") == "linf" else l2
 
         def run(self, model: Any, inputs: Any, criterion: Any, *, epsilon: float, **_: Any) -> Any:
             images, restore = ep.astensor_(inputs)

@@ -184,7 +184,7 @@ class Moving(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Climb(_Steps):
+class Climb(Method):
     """Gradient ascent, white box: the bound that no black box should pass.
 
         v = momentum v + g/|g|;   x = Exp_x(η v/|v|)

@@ -116,6 +116,7 @@ class Threat:
             room = torch.where(size > 0, high - here, here - low).square_()
             size.square_()
             whole = torch.linalg.vector_norm(p.flatten(-3), dim=-1).reshape(-1).double() ** 2
+            before = t
             for _ in range(ROUNDS):
                 stopped = (size * (t * t)[row] > room).double()
                 used = torch.zeros_like(t).index_add_(0, row, room * stopped)
