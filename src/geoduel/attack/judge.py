@@ -19,8 +19,8 @@ SCORES = ("loss", "margin", "label")
 def logits_in(output: Any) -> torch.Tensor:
     """Find the logits in what a network returned.
 
-    That is a tensor; an object or a dictionary with ``logits``, as in HuggingFace's and
-    torchvision's; or the first of a tuple or list, as where auxiliary outputs or losses follow.
+    That is a tensor, an object or a dictionary with ``logits``, or the first of a tuple or list.
+    HuggingFace's models return the second kind, and models with auxiliary outputs the third.
 
     Raises
     ------
@@ -66,8 +66,8 @@ class Judge:
         True classes; or, with ``targeted``, the classes to reach.
     score : {"loss", "margin", "label"}
         Cross entropy of the true class; or the largest other logit minus that of the true class,
-        which is positive where the network is fooled; or just the sign of the latter. Targeted, the
-        negative of either.
+        which is positive where the network is fooled. "label" is the sign of the margin. Targeted,
+        the negative of either.
     targeted : bool
         Whether an image succeeds by reaching its label instead of leaving it.
     batch_size : int

@@ -189,8 +189,8 @@ class Climb(Method):
 
         v = momentum v + g/|g|;   x = Exp_x(η v/|v|)
 
-    and from a new random point after every ``1/restarts`` of the steps, for what is not fooled by
-    then: a single ascent ends at a local maximum more often than a black box does.
+    It begins anew at a random point after every ``1/restarts`` of the steps, where nothing fooled
+    by then. A single ascent ends at a local maximum more often than a black box does.
 
     Parameters
     ----------

@@ -22,8 +22,8 @@ __all__ = ["LabelDuel", "Tracker"]
 class LabelDuel:
     """Duels of two points from labels alone.
 
-    At a radius of which only one of two images fools, that one wins. If both do, the radius
-    shrinks, and if neither does it grows: twice as far each time, until it has been too small and
+    At a radius where only one of two images fools, that one wins. If both do, the radius shrinks,
+    and if neither does it grows. It moves twice as far each time, until it has been too small and
     too large, and then half as far (a bisection). Each radius costs two labels, or one where the
     other is remembered. Radii closer than ``tolerance`` are a tie, and so is what is undecided
     after ``rounds``.
