@@ -15,7 +15,10 @@ from dataclasses import dataclass
 from ._torch import torch
 from .open_images import OpenImages
 
-__all__ = ["LabelDuel", "Tracker"]
+__all__ = ["LABELS_A_DUEL", "LabelDuel", "Tracker"]
+
+LABELS_A_DUEL = 4
+"""About how many labels a duel takes: what schedules that end with a budget count on."""
 
 
 @dataclass

@@ -30,7 +30,7 @@ from .judge import Judge
 from .methods import Slopes, Values, named
 from .open_images import OpenImages
 from .priors import Directions, ShapedSphere
-from .radii import LabelDuel, Tracker
+from .radii import LABELS_A_DUEL, LabelDuel, Tracker
 from .remote import Remote
 from .result import AttackHistory, AttackProgress, AttackResult
 from .threat import Threat
@@ -256,7 +256,7 @@ class _Run:
         """Run, and say what was found."""
         found, reason = self.open, self.loop()
         self.record()
-        self.show_best()
+        self.show_best(torch.ones_like(found.live, dtype=torch.bool))
         return AttackResult(
             found.images,
             found.success,
@@ -275,10 +275,10 @@ class _Run:
             found.trace,
         )
 
-    def show_best(self) -> None:
-        """Put the method's best point in the place of live images that nothing fooled."""
+    def show_best(self, which: torch.Tensor) -> None:
+        """Put the method's best point in the place of those live images that nothing fooled."""
         found = self.open
-        which = torch.nonzero(~found.success[found.live])[:, 0]
+        which = torch.nonzero(which & ~found.success[found.live])[:, 0]
         if self.state is not None and len(which):
             threat = found.threat.at(self.radius[found.live]).take(which)
             images = threat.image(self.state.best[which])
@@ -325,7 +325,8 @@ class _Run:
             x0 = self.labels.start(
                 lambda: self.manifold.random_point(self.rng, (len(live),), like), x0
             )
-        self.method, _ = self.method.plan(self.manifold, x0, iterations=None, budget=self.budget)
+        budget = self.budget if self.labels is None else max(1, self.budget // LABELS_A_DUEL)
+        self.method, _ = self.method.plan(self.manifold, x0, iterations=None, budget=budget)
         self.state = self.method.start(self.manifold, x0, self.rng)
         self.record()
 
@@ -340,8 +341,7 @@ class _Run:
 
     def close_done(self) -> None:
         """Go on without the images that are done: their points leave manifold and state."""
-        if bool(self.open.done[self.open.live].any()):
-            self.show_best()
+        self.show_best(self.open.done[self.open.live])
         before, keep = len(self.open), self.open.close_done()
         if keep is None:
             return
