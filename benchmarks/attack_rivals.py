@@ -108,7 +108,9 @@ def own(
     """Smallest perturbations after so many queries, of each image, by this package."""
     sees, norm, settings = OWN[label]
     labels = pictures.labels
-    goal = {"targeted": (labels + 1) % 10} if "targeted" in settings else {"labels": labels}
+    goal: dict[str, Any] = {"labels": labels}
+    if "targeted" in settings:
+        goal = {"targeted": (labels + 1) % 10}
     result = attack(
         network,
         pictures.images,
