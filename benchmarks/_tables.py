@@ -513,6 +513,33 @@ def attack() -> list[str]:
     return markdown(heads, cells) + about(rows.values(), "eps", "seed")
 
 
+def attack_rivals() -> list[str]:
+    """Smallest perturbations of several attacks at equal queries, the best of each kind first."""
+    rows = read("attack_rivals")
+    marks = max((row["marks"] for row in rows.values()), key=len)
+    norms = {"l2": "L2", "linf": "L∞"}
+
+    def order(item: tuple[str, dict[str, Any]]) -> tuple[Any, ...]:
+        key, row = item
+        last = row["median"][-1]
+        return key.split(",")[0] != "digits", row["norm"], math.inf if last is None else last
+
+    def cell(row: dict[str, Any], i: int) -> str:
+        if i >= len(row["marks"]):
+            return ""
+        share = f"{row['within'][i]:.2f}"
+        fixed = all(value is None for value in row["median"])
+        return f"– ({share})" if fixed else f"{number(row['median'][i])} ({share})"
+
+    cells = [
+        [key.replace(", L∞", ""), row["sees"], norms[row["norm"]]]
+        + [cell(row, i) for i in range(len(marks))]
+        for key, row in sorted(rows.items(), key=order)
+    ]
+    heads = ("images and attack", "sees", "norm", *(f"{m:,}" for m in marks))
+    return markdown(heads, cells) + about(rows.values(), "n", "near", "seed")
+
+
 def studies() -> list[str]:
     rows, cells = read("studies"), []
     for key, row in rows.items():
@@ -784,6 +811,7 @@ TABLES: dict[str, Callable[[], list[str]]] = {
     "ranking-times": ranking_times,
     "rivals": rivals,
     "attack": attack,
+    "attack-rivals": attack_rivals,
     "studies": studies,
     "bench-when": bench_when,
     "bench-manifolds": partial(bench_areas, "manifolds"),

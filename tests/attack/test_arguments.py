@@ -41,6 +41,11 @@ GREY = torch.full((3, *SHAPE), 0.5)
         ({"dtype": torch.bfloat16, "model": lambda z: z}, "dtype"),
         ({"rng": -1}, "rng"),
         ({"method": "rgd", "oracle": lambda a, b: 0}, "gradients"),
+        ({"method": "zo-rgd", "oracle": "label"}, "scores, not labels"),
+        ({"norm": "l1"}, "norm"),
+        ({"norm": "linf", "eps": 0.0}, "eps"),
+        ({"model": None, "oracle": lambda a, b: 0, "smallest": True}, "smallest"),
+        ({"dtype": torch.bfloat16, "oracle": "label"}, "dtype"),
     ],
 )
 def test_bad_arguments_are_named(change, words, linear):

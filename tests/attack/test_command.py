@@ -55,6 +55,19 @@ def test_train_and_attack_an_architecture(tmp_path, capsys):
         prepared("digits", out, 12, architecture="mixer")
 
 
+def test_command_from_labels_alone(tmp_path, capsys):
+    pytest.importorskip("matplotlib", reason="needs the extra plot")
+    options = ["--oracle", "label", "--smallest", "--norm", "linf", "--methods", "auto"]
+    command = ["attack", "--n", "4", "--budget", "60", "--out", str(tmp_path)]
+    assert main([*command, *options]) == 0
+    said = capsys.readouterr().out
+    assert "robust accuracy" in said
+    assert "sees labels, L∞" in said
+    record = json.loads((tmp_path / "images.json").read_text())["results"]["auto"]
+    assert all(n <= 121 for n in record["forward_passes"])
+    assert all(0 < r < 1 for r in record["radii"])
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [

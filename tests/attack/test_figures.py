@@ -9,7 +9,7 @@ import pytest
 torch = pytest.importorskip("torch", reason="needs the extra attack")
 pytest.importorskip("matplotlib", reason="needs the extra plot")
 
-from geoduel.attack import AttackHistory, AttackResult, Pictures  # noqa: E402
+from geoduel.attack import AttackHistory, AttackResult, Pictures, Trace  # noqa: E402
 from geoduel.attack.figures import (  # noqa: E402
     line_style,
     picture_grid,
@@ -34,6 +34,9 @@ def result():
         method="auto",
         sees="comparisons",
         history=AttackHistory([0, 50], [0, 50], [3, 152], [0.0, 1.2], [0.0, 2 / 3], [-1.0, 0.5]),
+        norm="l2",
+        radii=torch.tensor([0.8, 1.0, torch.inf]),
+        trace=Trace(),
     )
 
 
@@ -47,6 +50,7 @@ def test_the_table_counts_what_was_fooled(result):
         "images": 3,
         "comparisons": 12.5,  # half-way between the two
         "forward_passes": 25.5,
+        "radius": pytest.approx(0.9),
         "ties": 1,
         "seconds": 1.3,
     }
@@ -54,9 +58,12 @@ def test_the_table_counts_what_was_fooled(result):
     assert rows[1]["comparisons"] is rows[1]["forward_passes"] is None
 
 
+SEEN = ("comparisons", "labels", "scores", "gradients")
+
+
 def test_curves_are_told_apart_by_what_a_method_sees():
-    styles = [line_style(i, "x", s) for i, s in enumerate(("comparisons", "scores", "gradients"))]
-    assert len({s["linestyle"] for s in styles}) == len({s["color"] for s in styles}) == 3
+    styles = [line_style(i, "x", s) for i, s in enumerate(SEEN)]
+    assert len({s["linestyle"] for s in styles}) == len({s["color"] for s in styles}) == len(SEEN)
 
 
 @pytest.mark.parametrize(

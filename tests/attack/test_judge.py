@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 import warnings
+from collections import namedtuple
 
 import pytest
 
@@ -56,3 +58,54 @@ def test_the_margin_is_the_largest_other_logit_less_the_own():
         score, fools = judge.judge(images, numbers)
         assert score.tolist() == [sign * 1.5, sign * -2.0]
         assert fools.tolist() == [not targeted, targeted]
+
+
+class Output:
+    def __init__(self, logits):
+        self.loss, self.logits = None, logits
+
+
+@pytest.mark.parametrize(
+    "wrap",
+    [
+        lambda z: (z, z.sum()),
+        lambda z: [z],
+        lambda z: {"logits": z, "hidden": None},
+        Output,
+        dataclasses.make_dataclass("Answer", ["logits"]),
+        namedtuple("InceptionOutputs", ["logits", "aux_logits"], defaults=(None,)),
+    ],
+)
+def test_logits_are_found_in_what_networks_return(wrap, linear, grey):
+    model, x = linear(), grey()
+    settings = {"radius": 0.4, "budget": 40, "rng": 0}
+    wrapped = attack(lambda z: wrap(model(z)), x, **settings)
+    assert torch.equal(wrapped.images, attack(model, x, **settings).images)
+
+
+@pytest.mark.parametrize(
+    ("output", "words"),
+    [
+        ({"out": 1, "aux": 2}, "dict with the keys 'out', 'aux'"),
+        ((), "answered with tuple"),
+        ((None, 1), "tuple that holds NoneType"),
+        (Output(3.0), "Output that holds float"),
+        (None, "NoneType"),
+        (1.5, "float"),
+    ],
+)
+def test_outputs_without_logits_are_named(output, words, grey):
+    with pytest.raises(OracleError, match=words):
+        attack(lambda z: output, grey(), radius=0.1, budget=2)
+
+
+def test_labels_alone_tell_which_side():
+    judge = Judge(lambda z: torch.tensor([2, 7, 1]), torch.tensor([2, 1, 1]), "label")
+    score, fools = judge.judge(torch.zeros(3, 1, 2, 2), torch.arange(3))
+    assert score.tolist() == [-1, 1, -1]
+    assert fools.tolist() == [False, True, False]
+    image, label = torch.zeros(1, 1, 2, 2), torch.tensor([0])
+    with pytest.raises(OracleError, match="class -1"):
+        Judge(lambda z: torch.tensor([-1]), label, "label").logits(image)
+    with pytest.raises(OracleError, match="shape"):  # a margin needs logits
+        Judge(lambda z: label, label).logits(image)

@@ -10,7 +10,8 @@ import pytest
 torch = pytest.importorskip("torch", reason="needs the extra attack")
 
 import geoduel as gd  # noqa: E402
-from geoduel.attack import ATTACKS, ZORGD, Averaging, Climb, Evolution  # noqa: E402
+from geoduel.attack import ATTACKS, ZORGD, Averaging, Climb, Evolution, attack  # noqa: E402
+from geoduel.attack.command import prepared  # noqa: E402
 from geoduel.attack.methods import Slopes, Values, named  # noqa: E402
 from geoduel.errors import ArgumentError  # noqa: E402
 
@@ -97,3 +98,41 @@ def test_methods_by_name():
         named("newton")
     with pytest.raises(ArgumentError, match="name or a method"):
         named(3)
+
+
+def test_the_white_box_fools_at_least_as_many_as_a_black_box():
+    pytest.importorskip("safetensors", reason="needs the extra attack")
+    pytest.importorskip("sklearn", reason="needs the extra attack")
+    network, pictures = prepared("digits", None, 40)
+    fooled = {
+        method: int(
+            attack(
+                network,
+                pictures.images,
+                pictures.labels,
+                eps=0.14,
+                method=method,
+                budget=budget,
+                rng=0,
+            ).success.sum()
+        )
+        for method, budget in (("rgd", 50), ("auto", 150))
+    }
+    assert 0 < fooled["auto"] <= fooled["rgd"] < 40
+
+
+def test_climbs_start_again(start):
+    sphere, x, a = start
+    rng = np.random.default_rng(0)
+    method, _ = Climb(0.1, restarts=3).plan(sphere, x, iterations=None, budget=6)
+    state, continued = method.start(sphere, x, rng), []
+    for _ in range(6):
+        questions = method.step(sphere, state, rng)
+        continued.append(bool((next(questions).x == state.point).all()))
+        with pytest.raises(StopIteration) as done:
+            questions.send(a)
+        state = done.value.value
+    assert continued == [True, True, False, True, False, True]
+    for wrong in ({"momentum": 1.0}, {"restarts": 0}):
+        with pytest.raises(ArgumentError, match=next(iter(wrong))):
+            Climb(**wrong)

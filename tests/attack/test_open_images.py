@@ -76,11 +76,11 @@ def test_what_is_remembered_costs_no_pass(opened):
 
 def test_fooled_images_are_closed(opened):
     images, model = opened
-    assert images.close_fooled() is None
+    assert images.close_done() is None
     p = towards(model, 0.1)
     p[1] = towards(model, 0.9)[1]
     images.ask(p)
-    assert images.close_fooled().tolist() == [0, 2]
+    assert images.close_done().tolist() == [0, 2]
     assert images.live.tolist() == [0, 2]
     assert len(images) == len(images.threat.x) == 2
     images.ask(p[[0, 2]])  # still remembered

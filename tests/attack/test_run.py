@@ -146,7 +146,7 @@ def test_batches_eval_mode_and_history(linear, grey):
     assert all(a <= b for a, b in zip(h.score, h.score[1:], strict=False))
     assert h.forward_passes[-1] == int(result.forward_passes.sum())
     assert result.success_after(int(result.comparisons.max())) == 1
-    blocks = attack(model, grey(), radius=0.4, method="zo-rgd", budget=501 + 400, rng=0)
+    blocks = attack(model, grey(), radius=0.4, method="zo-rgd-paper", budget=501 + 400, rng=0)
     assert blocks.history.success[-1] == float(blocks.success.float().mean())
     assert blocks.history.forward_passes[-1] == int(blocks.forward_passes.sum())
     stopped = attack(model, grey(), radius=0.1, budget=99, callback=lambda p: p.iteration == 3)

@@ -39,13 +39,13 @@ def to_foolbox(**settings: Any) -> Any:
         import eagerpy as ep  # comes with Foolbox
         from foolbox.attacks.base import FixedEpsilonAttack, get_criterion
         from foolbox.criteria import Misclassification, TargetedMisclassification
-        from foolbox.distances import l2
+        from foolbox.distances import l2, linf
     except ImportError:
         raise MissingExtraError("the adapter needs Foolbox: pip install foolbox") from None
     _needs_budget(settings)
 
     class GeoduelAttack(FixedEpsilonAttack):
-        distance = l2
+        distance = linf if settings.get("norm") == "linf" else l2
 
         def run(self, model: Any, inputs: Any, criterion: Any, *, epsilon: float, **_: Any) -> Any:
             images, restore = ep.astensor_(inputs)
@@ -66,7 +66,7 @@ def to_foolbox(**settings: Any) -> Any:
 
 
 def to_art(
-    estimator: Any, *, eps: float = 0.05, radius: float | None = None, **settings: Any
+    estimator: Any, *, eps: float | None = None, radius: float | None = None, **settings: Any
 ) -> Any:
     """Return the attack as an evasion attack of the Adversarial Robustness Toolbox (ART).
 

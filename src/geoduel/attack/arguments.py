@@ -6,14 +6,14 @@ import warnings
 from dataclasses import replace
 from typing import Any
 
-from .._support.check import positive
+from .._support.check import one_of, positive
 from ..errors import ArgumentError, RadiusWarning
 from ..manifolds import Sphere
 from ._torch import torch
 from .judge import Judge
 from .methods import ATTACKS
 from .priors import Directions, ShapedSphere, prior
-from .threat import Threat, resolved_radius
+from .threat import NORMS, Threat, resolved_radius
 
 __all__ = [
     "AS_PUBLISHED",
@@ -52,9 +52,14 @@ def check_images(images: Any, clip: Any) -> None:
         )
 
 
-def check_radii(images: torch.Tensor, eps: float, radius: Any) -> torch.Tensor:
-    """Radii of the spheres, one an image."""
+def check_radii(
+    images: torch.Tensor, eps: float | None, radius: Any, clip: tuple[float, float], norm: str
+) -> torch.Tensor:
+    """Radii about the images, one each."""
     number = as_number(images.dtype)
+    one_of(norm, "norm", tuple(NORMS))
+    if radius is None and norm == "linf":
+        radius = positive(8 / 255 if eps is None else eps, "eps") * (clip[1] - clip[0])
     if radius is None:
         size = torch.linalg.vector_norm(images.to(number).flatten(1), dim=1)
         if not bool((size > 0).all()):
@@ -62,7 +67,7 @@ def check_radii(images: torch.Tensor, eps: float, radius: Any) -> torch.Tensor:
             raise ArgumentError(
                 f"images[{black}] is zero everywhere, so eps * |x| is no radius: give radius="
             )
-        return positive(eps, "eps") * size
+        return positive(0.05 if eps is None else eps, "eps") * size
     if not isinstance(radius, torch.Tensor):
         return images.new_full((len(images),), positive(radius, "radius"), dtype=number)
     if radius.shape != images.shape[:1] or not bool(((radius > 0) & radius.isfinite()).all()):

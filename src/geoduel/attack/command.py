@@ -26,10 +26,13 @@ DIGITS = "digits"
 
 
 EPS, DIGITS_EPS = 0.05, 0.3  # a digit is mostly black and its network sturdy: 0.05 fools none
+LINF_EPS, DIGITS_LINF_EPS = 8 / 255, 0.2
 
 
-def usual_eps(data: str) -> float:
-    """Radius over the norm of an image that is taken for these data unless another is asked for."""
+def usual_eps(data: str, norm: str = "l2") -> float:
+    """The ``eps`` that is taken for these data unless another is asked for."""
+    if norm == "linf":
+        return DIGITS_LINF_EPS if data == DIGITS else LINF_EPS
     return DIGITS_EPS if data == DIGITS else EPS
 
 
@@ -141,16 +144,24 @@ def attack_command(
     architecture: Annotated[str, typer.Option(help=ARCHITECTURE)] = "vgg11",
     n: Annotated[int, typer.Option(min=1, help="Images that the network classifies right.")] = 100,
     methods: Annotated[
-        str, typer.Option(help="Methods, separated by commas.", show_default=True)
-    ] = COMPARED,
+        str | None,
+        typer.Option(help=f"Methods, separated by commas; by default {COMPARED}."),
+    ] = None,
     budget: Annotated[int, typer.Option(min=1, help="Comparisons an image.")] = 300,
     eps: Annotated[
         float | None,
         typer.Option(
-            help=f"Radius over the image's norm; by default {EPS:g}, for digits {DIGITS_EPS:g}."
+            help=f"Radius over the image's norm; by default {EPS:g}, for digits {DIGITS_EPS:g}. "
+            f"With linf over the range of pixels; by default 8/255, {DIGITS_LINF_EPS:g}."
         ),
     ] = None,
-    oracle: Annotated[str, typer.Option(help="What is compared: margin or loss.")] = "margin",
+    norm: Annotated[str, typer.Option(help="What is bounded: l2 or linf.")] = "l2",
+    smallest: Annotated[
+        bool, typer.Option("--smallest", help="Look for the smallest perturbations.")
+    ] = False,
+    oracle: Annotated[
+        str, typer.Option(help="What is compared: margin, loss, or by label alone.")
+    ] = "margin",
     directions: Annotated[
         str | None,
         typer.Option(help="natural, low-frequency, all or fitted; by default the method's."),
@@ -173,7 +184,10 @@ def attack_command(
     from .priors import PRIORS
     from .run import attack
 
-    names = [m.strip() for m in methods.split(",") if m.strip()]
+    asked = COMPARED if methods is None else methods
+    names = [m.strip() for m in asked.split(",") if m.strip()]
+    if methods is None and oracle == "label":
+        names = [m for m in names if named(m)[0].sees == "comparisons"]
     kinds = {m: named(m)[0].sees for m in names}
     if not names:
         raise ArgumentError(f"--methods must name at least one method, got {methods!r}")
@@ -185,13 +199,17 @@ def attack_command(
     pictures = Pictures(pictures.images.to(home), pictures.labels.to(home), pictures.classes)
     # At equal forward passes: a comparison is two.
     limits = {"comparisons": budget, "scores": 2 * budget, "gradients": min(STEPS, budget)}
+    if oracle == "label":
+        limits["comparisons"] = 2 * budget
     results: dict[str, AttackResult] = {}
     for name in names:
         results[name] = attack(
             network,
             pictures.images,
             pictures.labels,
-            eps=usual_eps(data) if eps is None else eps,
+            eps=usual_eps(data, norm) if eps is None else eps,
+            norm=norm,  # type: ignore[arg-type]
+            smallest=smallest,
             method=name,
             budget=limits[kinds[name]],
             oracle=oracle,  # type: ignore[arg-type]
@@ -206,6 +224,8 @@ def attack_command(
     for r in rows:
         r["knows"] = knows[r["method"]]
     _print(rows)
+    if len(names) == 1:
+        print(results[names[0]].report())
     labelled = {f"{m}, knows {knows[m]}": r for m, r in results.items()}
     files = [*save(progress_figure(labelled, oracle), out / "progress")]
     files += save(picture_grid(pictures, results, network), out / "pictures")
@@ -282,12 +302,13 @@ def _print(rows: list[dict[str, Any]]) -> None:
     shown = Table(title="Medians are over the images fooled", title_justify="left")
     for name in ("method", "sees", "knows"):
         shown.add_column(name)
-    for name in ("misclassified", "comparisons", "forward passes", "ties", "seconds"):
+    for name in ("misclassified", "comparisons", "forward passes", "radius", "ties", "seconds"):
         shown.add_column(name, justify="right")
     for r in rows:
         counts = [
             "–" if r[c] is None else f"{r[c]:,.0f}" for c in ("comparisons", "forward_passes")
         ]
+        counts.append("–" if r["radius"] is None else f"{r['radius']:.4g}")
         share = f"{r['fooled']} of {r['images']}"
         shown.add_row(
             r["method"], r["sees"], r["knows"], share, *counts, f"{r['ties']:,}", f"{r['seconds']}"
@@ -313,6 +334,7 @@ def _write(
             "comparisons": r.comparisons.tolist(),
             "forward_passes": r.forward_passes.tolist(),
             "radius": r.radius.tolist(),
+            "radii": [u if u < float("inf") else None for u in r.radii.tolist()],
         }
         for label, r in results.items()
     }

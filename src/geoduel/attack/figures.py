@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = ["line_style", "picture_grid", "progress_figure", "table"]
 
-STYLES = {"comparisons": "-", "scores": "--", "gradients": ":"}
+STYLES = {"comparisons": "-", "labels": "-.", "scores": "--", "gradients": ":"}
 
 
 def table(results: Mapping[str, AttackResult]) -> list[dict[str, Any]]:
@@ -31,6 +31,7 @@ def table(results: Mapping[str, AttackResult]) -> list[dict[str, Any]]:
     rows = []
     for label, r in results.items():
         asked = {"comparisons": r.comparisons, "forward_passes": r.forward_passes}
+        asked["radius"] = r.radii
         fooled = {name: counts[r.success].double() for name, counts in asked.items()}
         rows.append(
             {
@@ -43,13 +44,13 @@ def table(results: Mapping[str, AttackResult]) -> list[dict[str, Any]]:
                 "seconds": round(r.seconds, 1),
             }
         )
-        if r.sees != "comparisons":
+        if r.sees not in ("comparisons", "labels"):
             rows[-1]["comparisons"] = None
     return rows
 
 
 def line_style(number: int, label: str, sees: str) -> dict[str, Any]:
-    """How the curve of a method is drawn: solid if it compares, dashed for scores, else dotted."""
+    """How a method's curve is drawn, by what is seen; see `STYLES`."""
     return {"color": COLOURS[number % len(COLOURS)], "linestyle": STYLES[sees], "label": label}
 
 

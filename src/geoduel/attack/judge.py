@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from copy import deepcopy
 from typing import Any
 
@@ -10,10 +10,48 @@ from .._support.check import one_of, positive_int
 from ..errors import ArgumentError, OracleError
 from ._torch import nn, torch
 
-__all__ = ["Judge"]
+__all__ = ["Judge", "logits_in"]
 
 
-SCORES = ("loss", "margin")
+SCORES = ("loss", "margin", "label")
+
+
+def logits_in(output: Any) -> torch.Tensor:
+    """Find the logits in what a network returned.
+
+    That is a tensor, an object or a dictionary with ``logits``, or the first of a tuple or list.
+    HuggingFace's models return the second kind, and models with auxiliary outputs the third.
+
+    Raises
+    ------
+    OracleError
+        If it is none of these; the message says what came.
+
+    Examples
+    --------
+    >>> import torch
+    >>> logits = torch.eye(2)
+    >>> all(logits_in(o) is logits for o in (logits, {"logits": logits}, (logits, None)))
+    True
+    """
+    found = output
+    if isinstance(output, Mapping):
+        found = output.get("logits")
+    elif hasattr(output, "logits"):
+        found = output.logits
+    elif isinstance(output, tuple | list) and output:
+        found = output[0]
+    if isinstance(found, torch.Tensor):
+        return found
+    came = type(output).__name__
+    if isinstance(output, Mapping):
+        came += f" with the keys {', '.join(map(repr, output))}"
+    elif found is not output:
+        came += f" that holds {type(found).__name__}"
+    raise OracleError(
+        f"the model answered with {came}, expected a tensor of logits, an object or a dictionary "
+        "with logits, or a tuple that begins with them"
+    )
 
 
 class Judge:
@@ -22,12 +60,14 @@ class Judge:
     Parameters
     ----------
     model : callable
-        Maps images (k, channels, height, width) to logits (k, classes).
+        Maps images (k, channels, height, width) to logits (k, classes), or to something that
+        holds them, see `logits_in`. With the score "label" it may return class numbers (k,).
     labels : torch.Tensor of shape (n,)
         True classes; or, with ``targeted``, the classes to reach.
-    score : {"loss", "margin"}
+    score : {"loss", "margin", "label"}
         Cross entropy of the true class; or the largest other logit minus that of the true class,
-        which is positive where the network is fooled. Targeted, the negative of either.
+        which is positive where the network is fooled. "label" is the sign of the margin. Targeted,
+        the negative of either.
     targeted : bool
         Whether an image succeeds by reaching its label instead of leaving it.
     batch_size : int
@@ -39,7 +79,7 @@ class Judge:
 
     def __init__(
         self,
-        model: Callable[[torch.Tensor], torch.Tensor],
+        model: Callable[[torch.Tensor], Any],
         labels: torch.Tensor,
         score: str = "loss",
         targeted: bool = False,
@@ -60,7 +100,10 @@ class Judge:
             self.fast.to(dtype=dtype, memory_format=torch.channels_last)
 
     def logits(self, images: torch.Tensor, exact: bool = False) -> torch.Tensor:
-        """Logits of images (k, channels, height, width), batch by batch, in float32 at least."""
+        """Logits of images (k, channels, height, width), batch by batch, in float32 at least.
+
+        Class numbers of a model that says no more become logits of 0 and 1.
+        """
         model = self.model if exact else self.fast
         if self.dtype is not None and not exact:
             images = images.to(self.dtype)
@@ -71,13 +114,21 @@ class Judge:
             ]
         except Exception as error:
             raise OracleError(f"the model raised {type(error).__name__}: {error}") from error
-        out = parts[0] if len(parts) == 1 else torch.cat(parts)
+        outputs = [logits_in(part) for part in parts]
+        out = outputs[0] if len(outputs) == 1 else torch.cat(outputs)
+        if self.score == "label" and out.ndim == 1 and not out.is_floating_point():
+            out = self._one_hot(out.long())
         if out.ndim != 2 or len(out) != len(images) or out.shape[1] < 2:
             raise OracleError(
                 f"the model answered with shape {tuple(out.shape)} for {len(images)} images, "
                 "expected one row of logits each"
             )
         return out if out.dtype == torch.float64 else out.float()
+
+    def _one_hot(self, classes: torch.Tensor) -> torch.Tensor:
+        if int(classes.min()) < 0:
+            raise OracleError(f"the model answered with class {int(classes.min())}, expected >= 0")
+        return nn.functional.one_hot(classes, 1 + int(max(1, classes.max(), self.labels.max())))
 
     def judge(
         self, images: torch.Tensor, index: torch.Tensor, exact: bool = False
@@ -102,6 +153,8 @@ class Judge:
             score = nn.functional.softplus(others.logsumexp(1) - own)
         if not bool(torch.isfinite(score).all()):
             raise OracleError("the model answered with logits that are not finite")
+        if self.score == "label":
+            score = torch.where(ahead > 0, 1.0, -1.0).to(ahead)
         return sign * score, sign * ahead > 0
 
     def slopes(

@@ -16,6 +16,7 @@ import numpy as np
 
 from .._numerics.arrays import Array, expand, namespace, normal
 from .._support.check import one_of, positive, positive_int
+from ..errors import ArgumentError
 from ..manifolds import Manifold
 from ..methods import RDNGD, Method
 from ..methods.base import check_method, pick
@@ -223,7 +224,7 @@ class ZORGD(_Steps):
     Parameters
     ----------
     directions : int
-        m; the paper's attack takes 500.
+        m; the paper's attack takes 500, which leaves time for few steps.
     smoothing : float
         μ, an angle in radians.
     step_size : float
@@ -235,7 +236,7 @@ class ZORGD(_Steps):
     optimization, Mathematics of Operations Research 48 (2023).
     """
 
-    directions: int = 500
+    directions: int = 20
     smoothing: float = 1e-2
     step_size: float = 0.2
 
@@ -260,14 +261,32 @@ class ZORGD(_Steps):
         return Steps(k + 1, x, x)
 
 
+class Moving(NamedTuple):
+    """State of `Climb`: the point and the direction of the last step."""
+
+    k: int
+    point: Array
+    best: Array
+    velocity: Array
+
+
 @dataclass(frozen=True)
-class Climb(_Steps):
+class Climb(Method):
     """Gradient ascent, white box: the bound that no black box should pass.
+
+        v = momentum v + g/|g|;   x = Exp_x(η v/|v|)
+
+    It begins anew at a random point after every ``1/restarts`` of the steps, where nothing fooled
+    by then. A single ascent ends at a local maximum more often than a black box does.
 
     Parameters
     ----------
     step_size : float or schedule
         Angle of a step in radians.
+    momentum : float
+        Share of the last direction that is kept, at least 0 and below 1.
+    restarts : int
+        Starts in all.
     along : {"geodesic", "pixels"}
         Riemannian gradient ascent (RGD), or the plain gradient added to the perturbation and the
         sum scaled back to the sphere, projected gradient ascent (PGD).
@@ -279,32 +298,48 @@ class Climb(_Steps):
 
     step_size: float | Schedule = field(default_factory=lambda: cosine(0.5, 0.01))
     along: Literal["geodesic", "pixels"] = "geodesic"
+    momentum: float = 0.75
+    restarts: int = 3
+    period: int | None = field(default=None, repr=False)  # steps from one start, set by `plan`
 
     sees: ClassVar[str] = "gradients"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "step_size", as_schedule(self.step_size))
         one_of(self.along, "along", ("geodesic", "pixels"))
+        positive_int(self.restarts, "restarts")
+        if not 0 <= self.momentum < 1:
+            raise ArgumentError(f"momentum must be in [0, 1), got {self.momentum!r}")
 
     def plan(
         self, manifold: Manifold, x0: Array, *, iterations: int | None, budget: int | None
     ) -> tuple[Climb, int | None]:
         steps = iterations or budget
-        bound = as_schedule(self.step_size)
-        return (replace(self, step_size=bound.bind(steps)) if steps else self), iterations
+        if not steps:
+            return self, iterations
+        period = max(1, math.ceil(steps / self.restarts))
+        schedule = as_schedule(self.step_size).bind(period)
+        return replace(self, step_size=schedule, period=period), iterations
+
+    def start(self, manifold: Manifold, x0: Array, rng: np.random.Generator) -> Moving:
+        return Moving(0, x0, x0, 0 * x0)
 
     def step(
-        self, manifold: Manifold, state: Steps, rng: np.random.Generator
-    ) -> Generator[Any, Any, Steps]:
-        k, x = state.k, state.point
+        self, manifold: Manifold, state: Moving, rng: np.random.Generator
+    ) -> Generator[Any, Any, Moving]:
+        k, x, _, v = state
+        period = self.period or k + 1
+        if k and k % period == 0:
+            x, v = manifold.random_point(rng, tuple(x.shape[:-3]), x), 0 * v
         eta: Any = self.step_size  # a schedule, since __post_init__
         g = yield Slopes(x)
-        if self.along == "pixels":
-            x = manifold.to_manifold(x + eta(k) * _unit(manifold, x, g))
-        else:
+        if self.along == "geodesic":
             g = manifold.riemannian_gradient(x, g)
-            x = manifold.exp(x, eta(k) * _unit(manifold, x, g))
-        return Steps(k + 1, x, x)
+            v = manifold.to_tangent(x, v)
+        v = self.momentum * v + _unit(manifold, x, g)
+        step = eta(k % period) * _unit(manifold, x, v)
+        x = manifold.exp(x, step) if self.along == "geodesic" else manifold.to_manifold(x + step)
+        return Moving(k + 1, x, x, v)
 
 
 def _unit(manifold: Manifold, x: Array, g: Array) -> Array:
@@ -326,6 +361,7 @@ ATTACKS: dict[str, tuple[Any, str]] = {
     "rdngd-paper": (replace(RELEASED, step_size=1e-6), "all"),
     "evolution": (Evolution(), "natural"),
     "zo-rgd": (ZORGD(), "all"),
+    "zo-rgd-paper": (ZORGD(500), "all"),
     "rgd": (Climb(), "all"),
     "pgd": (Climb(along="pixels"), "all"),
 }

@@ -30,6 +30,7 @@ from .judge import Judge
 from .methods import Slopes, Values, named
 from .open_images import OpenImages
 from .priors import Directions, ShapedSphere
+from .radii import LABELS_A_DUEL, LabelDuel, Tracker
 from .remote import Remote
 from .result import AttackHistory, AttackProgress, AttackResult
 from .threat import Threat
@@ -38,17 +39,19 @@ __all__ = ["attack"]
 
 
 def attack(
-    model: Callable[[torch.Tensor], torch.Tensor] | None,
+    model: Callable[[torch.Tensor], Any] | None,
     images: torch.Tensor,
     labels: torch.Tensor | None = None,
     *,
-    eps: float = 0.05,
+    eps: float | None = None,
     radius: float | torch.Tensor | None = None,
+    norm: Literal["l2", "linf"] = "l2",
+    smallest: bool = False,
     method: str | Method = "auto",
     budget: int,
     targeted: int | torch.Tensor | None = None,
     batch_size: int = 256,
-    oracle: Literal["loss", "margin"] | Callable[..., Any] = "margin",
+    oracle: Literal["loss", "margin", "label"] | Callable[..., Any] = "margin",
     clip: tuple[float, float] = (0.0, 1.0),
     directions: str | Directions | None = None,
     q: int = 8,
@@ -62,22 +65,30 @@ def attack(
     Each image x has its own sphere of perturbations, of radius ``eps * |x|``, intersected with the
     range of pixels (see `geoduel.attack.threat`). The method asks which of two perturbed images is
     more adversarial. The first that fools the network ends the attack on its image, and the others
-    go on.
+    go on. With ``smallest=True`` all go on, with smaller and smaller radii.
 
     Parameters
     ----------
     model : callable
-        Maps images to logits, a ``torch.nn.Module`` or any function. A module is put in eval mode
+        Maps images to logits, a ``torch.nn.Module`` or any function; logits may come in an object
+        or a dictionary by the name ``logits``, or first in a tuple. A module is put in eval mode
         during the attack. None with an oracle of one's own: nothing then tells when an image
         succeeds, and each uses its budget.
     images : torch.Tensor of shape (n, channels, height, width)
         Pixels within ``clip``, floating-point; their device is used.
     labels : torch.Tensor of int, shape (n,), optional
         True classes. By default what the model answers.
-    eps : float
-        Radius as a share of the Euclidean norm of each image.
+    eps : float, optional
+        Radius as a share of the Euclidean norm of each image, by default 0.05; with ``norm="linf"``
+        as a share of the range of pixels, by default 8/255.
     radius : float or torch.Tensor of shape (n,), optional
         Radius itself, instead of ``eps``.
+    norm : {"l2", "linf"}
+        What is bounded: the Euclidean norm of all pixels, or the largest change of a pixel.
+    smallest : bool
+        Look for the smallest perturbation that fools, until the budget ends. The radius is then
+        where the search begins. It shrinks while the images fool, and grows while they do not.
+        The nearest images that fool come back, and `AttackResult.radii` says how near they are.
     method : str or Method
         A name, here by what the method may see:
 
@@ -92,14 +103,17 @@ def attack(
 
         Or a method of the package, such as ``RDNGD(...)``, that takes leading axes.
     budget : int
-        Most comparisons about each image; forward passes where the method does not compare.
+        Most comparisons about each image; forward passes where the method does not compare, and
+        labels with ``oracle="label"``. The first look at an image is free.
     targeted : int or torch.Tensor of int, shape (n,), optional
         Classes to reach, instead of any other than ``labels``.
     batch_size : int
         Most images in one forward pass.
-    oracle : {"margin", "loss"} or callable
+    oracle : {"margin", "loss", "label"} or callable
         What is compared: the margin of the network's answer (the largest other logit minus the true
-        one) or its loss (cross entropy). Or ``oracle(images_a, images_b) -> answers``, see
+        one) or its loss (cross entropy). With "label" only classes are seen: of two directions that
+        is ahead along which the network is fooled nearer by, see `geoduel.attack.radii.LabelDuel`.
+        Such a model may return class numbers. Or ``oracle(images_a, images_b) -> answers``, see
         `geoduel.attack.Remote`, which also retries, logs and resumes.
     clip : tuple of float
         Least and largest pixel.
@@ -157,7 +171,8 @@ def attack(
     positive_int(batch_size, "batch_size")
     check_images(images, clip)
     n = len(images)
-    threat = Threat(images, check_radii(images, eps, radius), (float(clip[0]), float(clip[1])))
+    limits = float(clip[0]), float(clip[1])
+    threat = Threat(images, check_radii(images, eps, radius, limits, norm), limits, norm)
     chosen, usual = named(method)
     name = method if isinstance(method, str) else type(method).__name__
     manifold = sphere_of(threat, usual if directions is None else directions, q)
@@ -181,13 +196,19 @@ def attack(
             batch_size,
             dtype,
         )
-    run = _Run(OpenImages(threat, judge), manifold, chosen, rng, own, budget, name, callback)
+    if smallest and judge is None:
+        raise ArgumentError("smallest=True needs a model, whose answers say when an image fools")
+    if oracle == "label" and dtype is not None:
+        raise ArgumentError("dtype= runs a copy of the network: with oracle='label' leave it out")
+    found = OpenImages(threat, judge, smallest)
+    run = _Run(found, manifold, chosen, rng, own, budget, name, callback)
     with torch.no_grad(), _evaluating(model), progress_bar(progress, None, budget) as run.show:
         if judge is not None and labels is None and targeted is None:
             judge.labels = judge.logits(images, exact=True).argmax(1)
             run.open.passes += 1
         result = run.result()
-    if result.ties > TIES_WORTH_A_WARNING * max(1, int(result.comparisons.sum())):
+    many = result.ties > TIES_WORTH_A_WARNING * max(1, int(result.comparisons.sum()))
+    if many and result.sees != "labels":
         warnings.warn(
             f"{result.ties} of {int(result.comparisons.sum())} comparisons were ties, which tell "
             "nothing: the probes are below what images and network resolve",
@@ -215,14 +236,19 @@ class _Run:
         self.open, self.manifold, self.rng = images, manifold, rng
         self.oracle, self.budget, self.callback = oracle, budget, callback
         self.name, self.sees = name, method.sees
-        if oracle is not None and self.sees != "comparisons":
-            raise ArgumentError(f"method {name!r} needs a model's {self.sees}, not an oracle")
+        by_labels = images.judge is not None and images.judge.score == "label"
+        if (oracle is not None or by_labels) and self.sees != "comparisons":
+            what = "labels" if by_labels else "an oracle"
+            raise ArgumentError(f"method {name!r} needs a model's {self.sees}, not {what}")
+        self.sees = "labels" if by_labels else self.sees
+        self.labels: LabelDuel | None = None
         self.method = resolved_method(method, name, images.threat, images.judge)
         self.radius = images.threat.radius
         self.comparisons = torch.zeros_like(images.passes)
         self.spent = 0  # comparisons, or passes, of each open image
         self.ties = self.iteration = 0
         self.history, self.stride = AttackHistory(), 1
+        self.track = Tracker()
         self.show: Callable[[int, int], None] | None = None
         self.state: Any = None
 
@@ -232,8 +258,7 @@ class _Run:
         """Run, and say what was found."""
         found, reason = self.open, self.loop()
         self.record()
-        if self.state is not None and len(found):
-            found.images[found.live] = found.picture(self.state.best)
+        self.show_best(torch.ones_like(found.live, dtype=torch.bool))
         return AttackResult(
             found.images,
             found.success,
@@ -247,7 +272,19 @@ class _Run:
             self.name,
             self.sees,
             self.history,
+            found.threat.norm,
+            found.radii,
+            found.trace,
         )
+
+    def show_best(self, which: torch.Tensor) -> None:
+        """Put the method's best point in the place of those live images that nothing fooled."""
+        found = self.open
+        which = torch.nonzero(which & ~found.success[found.live])[:, 0]
+        if self.state is not None and len(which):
+            threat = found.threat.at(self.radius[found.live]).take(which)
+            images = threat.image(self.state.best[which])
+            found.images[found.live[which]] = images.to(found.images.dtype)
 
     def loop(self) -> str:
         """Put the method's questions until no image is open, or the budget is spent."""
@@ -255,31 +292,43 @@ class _Run:
             self.begin()
             while len(self.open):
                 questions = self.method.step(self.manifold, self.state, self.rng)
+                before = self.open.radii.clone() if self.open.smallest else None
                 self.state = self.answered(questions)
                 self.iteration += 1
-                self.close_fooled()
+                if self.labels is not None:
+                    self.labels.close()
+                elif before is not None:
+                    self.track(self.open, before, self.iteration)
+                self.close_done()
                 if self.iteration % self.stride == 0 or not len(self.open):
                     self.record()
                 if self.callback is not None and self.callback(self.progress()):
                     return "callback"
         except BudgetExhaustedError:
-            self.close_fooled()
+            self.close_done()
         except KeyboardInterrupt:
-            self.close_fooled()
+            self.close_done()
             return "interrupted"
-        return "budget" if len(self.open) else "done"
+        fooled = self.open.radii == 0 if self.open.smallest else self.open.success
+        return "done" if bool(fooled.all()) else "budget"
 
     def begin(self) -> None:
         """Look at the images as they are, and start the method on those that are not fooled."""
         if self.open.judge is not None:
             self.open.look()
-            self.close_fooled()
+            self.close_done()
         if not len(self.open):
             return
         live = self.open.live
         like = torch.empty(0, dtype=as_number(self.open.images.dtype), device=live.device)
         x0 = self.manifold.random_point(self.rng, (len(live),), like)
-        self.method, _ = self.method.plan(self.manifold, x0, iterations=None, budget=self.budget)
+        if self.sees == "labels":
+            self.labels = LabelDuel(self.open, self.budget)
+            x0 = self.labels.start(
+                lambda: self.manifold.random_point(self.rng, (len(live),), like), x0
+            )
+        budget = self.budget if self.labels is None else max(1, self.budget // LABELS_A_DUEL)
+        self.method, _ = self.method.plan(self.manifold, x0, iterations=None, budget=budget)
         self.state = self.method.start(self.manifold, x0, self.rng)
         self.record()
 
@@ -292,9 +341,10 @@ class _Run:
         except StopIteration as done:
             return done.value
 
-    def close_fooled(self) -> None:
-        """Go on without the images that are fooled: their points leave manifold and state."""
-        before, keep = len(self.open), self.open.close_fooled()
+    def close_done(self) -> None:
+        """Go on without the images that are done: their points leave manifold and state."""
+        self.show_best(self.open.done[self.open.live])
+        before, keep = len(self.open), self.open.close_done()
         if keep is None:
             return
 
@@ -311,7 +361,7 @@ class _Run:
     def answer(self, question: Any) -> Any:
         """Answer a question of the method, within the budget."""
         many = question[0].shape[0] if question[0].ndim > 4 else 1
-        if self.spent + many > self.budget:
+        if self.labels is None and self.spent + many > self.budget:
             raise BudgetExhaustedError
         self.spent += many
         if isinstance(question, Values):
@@ -319,14 +369,17 @@ class _Run:
         if isinstance(question, Slopes):
             return self.open.slopes(question.x)
         x, y = question
-        s = self.by_network(x, y, many) if self.oracle is None else self.by_oracle(x, y)
+        if self.labels is not None:
+            s = self.by_labels(self.labels, x, y)
+        else:
+            s = self.by_network(x, y, many) if self.oracle is None else self.by_oracle(x, y)
         self.ties += int((s == 0).sum())
         return s
 
     def by_network(self, x: torch.Tensor, y: torch.Tensor, many: int) -> torch.Tensor:
         """Compare the network's scores; an image that one of the points fools is counted here."""
         live = self.open.live
-        was_open = ~self.open.success[live]
+        was_open = ~self.open.done[live]
         a, b = self.open.ask(x, y)
         spent = torch.full_like(live, self.spent)
         if many > 1:  # those fooled by an early comparison of a batch needed no later one
@@ -335,6 +388,14 @@ class _Run:
             spent = torch.where(hit.any(0), first, spent)
         self.comparisons[live[was_open]] = spent[was_open]
         return torch.sign(b.score - a.score).to(x.dtype)
+
+    def by_labels(self, duel: LabelDuel, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+        """Compare how far the boundary is along two points, one pair after the other."""
+        live = self.open.live
+        self.comparisons[live[~self.open.done[live]]] = self.spent
+        if x.ndim == 4:
+            return duel(x, y)
+        return torch.stack([duel(a, b) for a, b in zip(x, y, strict=True)])
 
     def by_oracle(self, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
         """Ask the user's oracle; the model, if there is one, looks at the iterate itself."""
@@ -358,7 +419,7 @@ class _Run:
             for column in vars(h).values():  # the end may come in the middle of an iteration
                 del column[-1:]
         h.iteration.append(self.iteration)
-        h.comparisons.append(self.spent if self.sees == "comparisons" else 0)
+        h.comparisons.append(self.spent if self.sees in ("comparisons", "labels") else 0)
         h.forward_passes.append(int(self.open.passes.sum()))
         h.seconds.append(time.perf_counter() - self.began)
         h.success.append(float(self.open.success.float().mean()))

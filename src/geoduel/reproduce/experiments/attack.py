@@ -89,7 +89,7 @@ LINES = {
         *(Line(f"RDNGD, code, {lie}", "rdngd-released", MISLED, 10, control=lie) for lie in LIES),
         Line("PGD, repaired", "pgd", 100, published=False),
         Line("RGD, repaired", "rgd", 100, published=False),
-        Line("ZO-RGD, repaired", "zo-rgd", SCORED, 501, published=False),
+        Line("ZO-RGD, repaired", "zo-rgd-paper", SCORED, 501, published=False),
         Line("RDNGD, repaired", "rdngd", T, 10, published=False),
         Line("default method", "auto", 10 * T, published=False),
     )
