@@ -36,7 +36,7 @@ from .particles import (
     settle,
     weigh,
 )
-from .perception import Prior, Traits, chosen, outcomes
+from .perception import Prior, Traits, chosen, outcomes, wary_of_tilt
 from .questions import REGION, PersonMethod, best_question, check_answer, inside, stacked
 from .weights import drawn, imagined, information, radius_holding
 
@@ -58,7 +58,7 @@ IN_A_WORLD = 40  # effective particles in each of them, at least
 EASY, OFF = 0.95, (1.5, 2.5, 4.0, 6.0)
 # Of a catalogue: items among which the best are looked for, pairs drawn, and particles that vote.
 SHORTLIST, DRAWN, VOTERS = 250, 100, 200
-VERIFY = 1.5  # radius of the belief, in JND, below which easy questions are asked
+VERIFY = 2.0  # radius of the belief, in JND, below which easy questions are asked
 
 
 class IdealPointState(NamedTuple):
@@ -149,7 +149,7 @@ class IdealPoint(PersonMethod):
     half_width: float | None = None
     sweeps: int | None = None
 
-    version: ClassVar[int] = 7
+    version: ClassVar[int] = 8
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -455,21 +455,22 @@ class IdealPoint(PersonMethod):
     ) -> IdealPointState:
         """The state with what follows from its belief; ``centre``: of a cloud, if it is known."""
         belief = state.belief
-        w = belief.weights
+        w = wary = belief.weights
         if isinstance(belief, Cloud):
             best = middle(manifold, belief) if centre is None else centre
             away = to_numpy(manifold.dist(belief.points, best[None]))
             off = float(to_numpy(manifold.dist(belief.start, best)))
         else:
-            ideals = pooled(belief)[0].ideals
-            c = median(ideals, w)
+            people, w = pooled(belief)
+            c = median(people.ideals, w)
             best = belief.chart.frame.at(manifold, c)
-            away = np.linalg.norm(ideals - c, axis=1)
+            away = np.linalg.norm(people.ideals - c, axis=1)
+            wary = wary_of_tilt(people.tilts, w)
             off = float(np.linalg.norm(belief.chart.origin - c))
         if self.domain is not None:
             best = self.domain.project(best)
-        known = radius_holding(REGION, away, w)
-        radius = self.stated(manifold, off, away, w, state.attention)
+        known = radius_holding(REGION, away, wary)
+        radius = self.stated(manifold, off, away, wary, state.attention)
         lapse = Traits.of(belief.others, belief.prior).lapse[:, 0]
         return state._replace(
             best=best,
