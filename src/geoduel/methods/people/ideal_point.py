@@ -97,9 +97,10 @@ class IdealPoint(PersonMethod):
     """The ideal point of a person, with the metric they see by; 2 to about 6 dimensions.
 
     A person's loss is about |W log(ideal, x)|: the distance to the point they like best, in a
-    metric of their own. Ideal and metric have a joint posterior with six numbers:
-    just-noticeable difference, its growth with the distance (Weber fraction), lapse rate, share of
-    "left" in lapses, side bias, tie width.
+    metric of their own. One side of the ideal may be worse than that, and the other better, by a
+    tilt. Ideal, metric and tilt have a joint posterior with six numbers: just-noticeable
+    difference, its growth with the distance (Weber fraction), lapse rate, share of "left" in
+    lapses, side bias, tie width.
 
         at first: the posterior is a cloud of points anywhere on the manifold
         once it is narrow: particles in a chart, some alike in all directions, some with a metric
@@ -112,12 +113,14 @@ class IdealPoint(PersonMethod):
         recommend the point of least expected distance to the ideal
 
     Questions get narrow as the posterior does. Wide ones tell as much of people whose loss is a
-    distance exactly. But an asymmetry of a tenth moves their answers by a tenth of the half-width,
-    and what levels off far away is not told apart there. Far questions count less: the Weber
-    fraction stands for all that is not known of a loss far from its ideal.
+    distance exactly. But a tilt of a tenth moves their answers by a tenth of the half-width, and
+    what levels off far away is not told apart there. So answers to questions of one width are
+    believed up to a share of that width only. Far questions count less: the Weber fraction stands
+    for all that is not known of a loss far from its ideal.
 
     `uncertainty` is the radius of a ball about the recommended point that holds the ideal of four
-    people in five. It is wide until easy questions have shown that the rater looks.
+    people in five. It is wide until easy questions have shown that the rater looks, and allows for
+    larger tilts than questions and recommendation do.
 
     Parameters
     ----------
