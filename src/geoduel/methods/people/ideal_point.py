@@ -98,9 +98,8 @@ class IdealPoint(PersonMethod):
 
     A person's loss is about |W log(ideal, x)|: the distance to the point they like best, in a
     metric of their own. One side of the ideal may be worse than that, and the other better, by a
-    tilt. Ideal, metric and tilt have a joint posterior with six numbers: just-noticeable
-    difference, its growth with the distance (Weber fraction), lapse rate, share of "left" in
-    lapses, side bias, tie width.
+    tilt. All of it has a joint posterior with six numbers: just-noticeable difference, its growth
+    with the distance (Weber fraction), lapse rate, share of "left" in lapses, side bias, tie width.
 
         at first: the posterior is a cloud of points anywhere on the manifold
         once it is narrow: particles in a chart, some alike in all directions, some with a metric
