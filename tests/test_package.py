@@ -46,7 +46,7 @@ METHOD_VERSIONS = {
         "block": 2,
         "duel-csa": 5,
         "duel-newton": 6,
-        "ideal-point": 7,
+        "ideal-point": 8,
         "rdngd": 2,
         "rrdngd": 2,
     },

@@ -208,7 +208,8 @@ def test_a_move_leaves_the_posterior_as_it_is():
         for j in range(before.particles.shape[1]):
             one, two = before.particles[:, j], after.particles[:, j]
             assert abs(np.mean(one) - np.mean(two)) < 5 * np.std(one) * np.sqrt(2 / n)
-            assert 0.75 < np.std(two) / np.std(one) < 1.33
+            spread = [np.subtract(*np.quantile(x, (0.9, 0.1))) for x in (one, two)]  # heavy tails
+            assert 0.75 < spread[1] / spread[0] < 1.33
 
 
 def test_moves_are_as_many_as_the_work_allows_copies_first():

@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+from scipy import stats
 from scipy.integrate import quad
 
 import geoduel as gd
@@ -11,7 +12,10 @@ from geoduel.methods.frame import Frame
 from geoduel.methods.people.chart import Chart
 from geoduel.methods.people.observer import WEBER_MEDIAN, WEBER_SPREAD
 from geoduel.methods.people.perception import (
+    MOST_TILT,
     OTHERS,
+    TILT,
+    WARY_TILT,
     Answers,
     People,
     Perception,
@@ -22,6 +26,7 @@ from geoduel.methods.people.perception import (
     log_probability,
     outcomes,
     rater_offset,
+    wary_of_tilt,
 )
 
 PRIOR = Prior(1.0, 0.1 / 9, 0.9, True)
@@ -32,6 +37,7 @@ def log_likelihood(model, theta, answers, prior):
     d = model.d
     c, u = theta[:d], theta[d : d + 6]
     L = model.factor(theta[None])[0] if model.metric else np.eye(d)
+    t = theta[d + 6 : 2 * d + 6]
     middle = math.sqrt(prior.least * prior.most)
     near = middle * (prior.most / prior.least) ** (math.tanh(0.8 * u[0]) / 2)
     weber = WEBER_MEDIAN * math.exp(WEBER_SPREAD * u[5])
@@ -40,7 +46,7 @@ def log_likelihood(model, theta, answers, prior):
     bias, tie = 0.25 * u[3], 0.35 * math.exp(u[4])
     total = 0.0
     for a, b, answer, left in zip(*answers[:4], strict=True):
-        to_a, to_b = (np.linalg.norm(L.T @ (x - c)) for x in (a, b))
+        to_a, to_b = (np.linalg.norm(u) + t @ u for u in (L.T @ (x - c) for x in (a, b)))
         jnd = near + weber * (to_a + to_b) / 2
         x = math.log(3) * (to_b - to_a) / jnd + left * bias
         first, second = (1 / (1 + math.exp(-(s * x - tie))) for s in (1, -1))
@@ -48,6 +54,13 @@ def log_likelihood(model, theta, answers, prior):
         share = 1e-3 if answer == 0 else 0.5 - answer * left * (rho - 0.5)
         total += math.log(lapse * share + (1 - lapse) * seen)
     return total
+
+
+def people_of(model, particles):
+    """In the terms that all models share."""
+    d = model.d
+    parts = model.factor(particles), model.tilts(particles), particles[:, d : d + OTHERS]
+    return People(particles[:, :d], *parts)
 
 
 @pytest.mark.parametrize("metric", [False, True])
@@ -179,7 +192,7 @@ def test_outcomes_add_up_and_agree_with_the_likelihood(flat_answers, from_prior)
     rng = np.random.default_rng(3)
     answers, model = flat_answers(rng, 5), Perception(2, True)
     particles = from_prior(rng, model, 10, PRIOR)
-    people = People(particles[:, :2], model.factor(particles), particles[:, 2 : 2 + OTHERS])
+    people = people_of(model, particles)
     chances = outcomes(people.losses(answers.logs), people.others, PRIOR)
     assert np.allclose(chances.sum(axis=0), 1)
     for k in range(5):
@@ -193,7 +206,7 @@ def test_log_probability_is_the_likelihood_from_the_losses(flat_answers, from_pr
     rng = np.random.default_rng(12)
     answers, model = flat_answers(rng, 6), Perception(2, True)
     particles = from_prior(rng, model, 15, PRIOR)
-    people = People(particles[:, :2], model.factor(particles), particles[:, 2 : 2 + OTHERS])
+    people = people_of(model, particles)
     found = log_probability(people.losses(answers.logs), people.others, answers, PRIOR)
     expected, _ = model.log_likelihood(particles, answers, PRIOR)
     assert np.allclose(found, expected, rtol=1e-4, atol=1e-4)
@@ -243,8 +256,39 @@ def test_particles_begin_with_what_they_are_drawn_for():
     ideals, others = rng.standard_normal((9, 3)), rng.standard_normal((9, OTHERS))
     for metric in (False, True):
         particles = Perception(3, metric).draw(rng, ideals, others)
-        assert particles.shape == (9, 3 + OTHERS + 6 * metric)
+        assert particles.shape == (9, 3 + OTHERS + 3 + 6 * metric)
         assert np.array_equal(particles[:, : 3 + OTHERS], np.c_[ideals, others])
+
+
+@pytest.mark.parametrize("d", [2, 5])
+def test_the_prior_of_tilts_is_students_and_ends(d):
+    """Shares of its drawn lengths beyond some, by the F distribution of their squares."""
+    n, (scale, freedom) = 20_000, TILT
+    rng, model = np.random.default_rng(15), Perception(d, False)
+    tilts = model.tilts(model.draw(rng, np.zeros((n, d)), np.zeros((n, OTHERS))))
+    lengths = np.linalg.norm(tilts, axis=1)
+    for most in (0.05, 0.2, 0.5):
+        expected = stats.f(d, freedom).sf((most / scale) ** 2)
+        assert np.mean(lengths > most) == pytest.approx(expected, abs=5 * np.sqrt(expected / n))
+    assert lengths.max() < MOST_TILT
+    beyond = np.zeros((1, 2 * d + OTHERS))
+    beyond[0, -1] = MOST_TILT + 1e-6
+    assert model.log_prior(beyond, np.zeros(d), PRIOR)[0] == -np.inf
+
+
+def test_wariness_of_tilts_is_importance_sampling_of_a_wider_prior():
+    """Weighted means of the prior's draws are those of the wider one: its median length."""
+    n, (scale, freedom) = 40_000, WARY_TILT
+    model = Perception(2, False)
+    drawn = model.draw(np.random.default_rng(16), np.zeros((n, 2)), np.zeros((n, OTHERS)))
+    tilts = model.tilts(drawn)
+    w = wary_of_tilt(tilts, np.full(n, 1 / n))
+    law = stats.f(2, freedom)
+    at_most = law.cdf((0.8 / scale) ** 2)  # where both end
+    median = scale * np.sqrt(law.ppf(at_most / 2))
+    lengths = np.linalg.norm(tilts, axis=1)
+    assert w.sum() == pytest.approx(1)
+    assert w[(lengths < median)].sum() / w[lengths < 0.8].sum() == pytest.approx(0.5, abs=0.03)
 
 
 @pytest.mark.parametrize("metric", [False, True])
@@ -313,7 +357,7 @@ def answered_by(flat, ideal, answer_to):
 
 def test_a_rater_who_contradicts_what_is_known_gets_a_larger_jnd_or_lapses():
     flat, ideal = gd.Euclidean(2), np.array([0.3, 0.2])
-    people = People(ideal[None], np.eye(2)[None], np.zeros((1, OTHERS)))
+    people = People(ideal[None], np.eye(2)[None], np.zeros((1, 2)), np.zeros((1, OTHERS)))
     right = answered_by(flat, ideal, lambda a, b: 1 if b < a else -1)
     wrong = right._replace(answer=-right.answer)
     agrees, contradicts = (rater_offset(people, said, PRIOR) for said in (right, wrong))
@@ -337,9 +381,9 @@ def test_answers_look_the_same_in_another_chart(flat_answers):
     chart = Chart.about(flat, Frame(shift, np.eye(2)), 0.3, np.zeros(2))
     moved = answers.in_chart(flat, chart)
     c = np.array([[0.4, 0.5]])
-    factors, others = np.eye(2)[None], np.zeros((1, OTHERS))
-    before = People(c, factors, others).losses(answers.logs)
-    after = People(c - shift, factors, others).losses(moved.logs)
+    rest = np.eye(2)[None], np.array([[0.3, -0.2]]), np.zeros((1, OTHERS))
+    before = People(c, *rest).losses(answers.logs)
+    after = People(c - shift, *rest).losses(moved.logs)
     assert np.allclose(before, after, atol=1e-5)
     none = Answers.none(np.zeros(2)).in_chart(flat, chart)
     assert none.logs.shape == (6, 2, 2, 0)

@@ -36,7 +36,7 @@ from .particles import (
     settle,
     weigh,
 )
-from .perception import Prior, Traits, chosen, outcomes
+from .perception import Prior, Traits, chosen, outcomes, wary_of_tilt
 from .questions import REGION, PersonMethod, best_question, check_answer, inside, stacked
 from .weights import drawn, imagined, information, radius_holding
 
@@ -58,7 +58,7 @@ IN_A_WORLD = 40  # effective particles in each of them, at least
 EASY, OFF = 0.95, (1.5, 2.5, 4.0, 6.0)
 # Of a catalogue: items among which the best are looked for, pairs drawn, and particles that vote.
 SHORTLIST, DRAWN, VOTERS = 250, 100, 200
-VERIFY = 1.5  # radius of the belief, in JND, below which easy questions are asked
+VERIFY = 3.0  # radius for those who look, in JND, below which easy questions are asked
 
 
 class IdealPointState(NamedTuple):
@@ -97,9 +97,9 @@ class IdealPoint(PersonMethod):
     """The ideal point of a person, with the metric they see by; 2 to about 6 dimensions.
 
     A person's loss is about |W log(ideal, x)|: the distance to the point they like best, in a
-    metric of their own. Ideal and metric have a joint posterior with six numbers:
-    just-noticeable difference, its growth with the distance (Weber fraction), lapse rate, share of
-    "left" in lapses, side bias, tie width.
+    metric of their own. One side of the ideal may be worse than that, and the other better, by a
+    tilt. All of it has a joint posterior with six numbers: just-noticeable difference, its growth
+    with the distance (Weber fraction), lapse rate, share of "left" in lapses, side bias, tie width.
 
         at first: the posterior is a cloud of points anywhere on the manifold
         once it is narrow: particles in a chart, some alike in all directions, some with a metric
@@ -112,12 +112,14 @@ class IdealPoint(PersonMethod):
         recommend the point of least expected distance to the ideal
 
     Questions get narrow as the posterior does. Wide ones tell as much of people whose loss is a
-    distance exactly. But an asymmetry of a tenth moves their answers by a tenth of the half-width,
-    and what levels off far away is not told apart there. Far questions count less: the Weber
-    fraction stands for all that is not known of a loss far from its ideal.
+    distance exactly. But a tilt of a tenth moves their answers by a tenth of the half-width, and
+    what levels off far away is not told apart there. So answers to questions of one width are
+    believed up to a share of that width only. Far questions count less: the Weber fraction stands
+    for all that is not known of a loss far from its ideal.
 
     `uncertainty` is the radius of a ball about the recommended point that holds the ideal of four
-    people in five. It is wide until easy questions have shown that the rater looks.
+    people in five. It is wide until easy questions have shown that the rater looks, and allows for
+    larger tilts than questions and recommendation do.
 
     Parameters
     ----------
@@ -149,7 +151,7 @@ class IdealPoint(PersonMethod):
     half_width: float | None = None
     sweeps: int | None = None
 
-    version: ClassVar[int] = 7
+    version: ClassVar[int] = 8
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -455,21 +457,22 @@ class IdealPoint(PersonMethod):
     ) -> IdealPointState:
         """The state with what follows from its belief; ``centre``: of a cloud, if it is known."""
         belief = state.belief
-        w = belief.weights
+        w = wary = belief.weights
         if isinstance(belief, Cloud):
             best = middle(manifold, belief) if centre is None else centre
             away = to_numpy(manifold.dist(belief.points, best[None]))
             off = float(to_numpy(manifold.dist(belief.start, best)))
         else:
-            ideals = pooled(belief)[0].ideals
-            c = median(ideals, w)
+            people, w = pooled(belief)
+            c = median(people.ideals, w)
             best = belief.chart.frame.at(manifold, c)
-            away = np.linalg.norm(ideals - c, axis=1)
+            away = np.linalg.norm(people.ideals - c, axis=1)
+            wary = wary_of_tilt(people.tilts, w)
             off = float(np.linalg.norm(belief.chart.origin - c))
         if self.domain is not None:
             best = self.domain.project(best)
-        known = radius_holding(REGION, away, w)
-        radius = self.stated(manifold, off, away, w, state.attention)
+        known = radius_holding(REGION, away, wary)
+        radius = self.stated(manifold, off, away, wary, state.attention)
         lapse = Traits.of(belief.others, belief.prior).lapse[:, 0]
         return state._replace(
             best=best,

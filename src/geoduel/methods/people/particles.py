@@ -50,7 +50,7 @@ __all__ = [
 PARTICLES = (400, 600)  # of people who see all directions alike, of people with a metric
 ALIKE = 0.35  # prior probability that a person sees all directions alike
 EFFECTIVE = 0.6  # share of effective particles below which they are resampled
-LEAPS = 4  # leapfrog steps of a move
+LEAPS = 8  # leapfrog steps of a move
 SHORT = (0.25, 0.1)  # share of moves that are short, and their length in that of the others
 ACCEPTED = 0.75  # share of moves that the step size aims at
 WORK = 84_000  # particles moved after one answer, times answers so far, times d: at most
@@ -130,8 +130,8 @@ def settle(
 ) -> Belief:
     """The belief of a cloud as particles, in a chart about its centre.
 
-    Particles with a metric start from the same ideals. Their weights say how much better, or worse,
-    the metric explains the answers than none.
+    All particles start from its ideals. Their weights say how much better, or worse, their tilt
+    and their metric explain the answers than none.
     """
     d = manifold.dim
     frame = Frame(centre, np.eye(d))
@@ -142,21 +142,23 @@ def settle(
     answers = cloud.answers.in_chart(manifold, chart)
     ideals = _coordinates(manifold, frame, cloud.points)
     alike = Perception(d, metric=False)
+    many = len(answers.answer)
     populations = []
     for n, share, metric in zip(PARTICLES, (ALIKE, 1 - ALIKE), (False, True), strict=True):
         model = Perception(d, metric)
         pick = drawn(cloud.weights, n, rng.random())
         particles = model.draw(rng, ideals[pick], cloud.others[pick])
         logw = np.full(n, math.log(share / n))
-        if metric and len(answers.answer):
-            with_it, _ = model.log_likelihood(particles, answers, cloud.prior)
-            without = particles[:, : d + OTHERS]
-            logw += with_it - alike.log_likelihood(without, answers, cloud.prior)[0]
+        if many:
+            without = particles[:, : 2 * d + OTHERS].copy()
+            alike.tilts(without)[:] = 0
+            logw += model.log_likelihood(particles, answers, cloud.prior)[0]
+            logw -= alike.log_likelihood(without, answers, cloud.prior)[0]
         folded = np.zeros(particles.shape[1]), np.zeros((particles.shape[1],) * 2)
         populations.append(Population(model, particles, logw, 0.5, 0, folded))
     offsets = np.zeros((len(cloud.raters.names), OTHERS))
     belief = Belief(cloud.prior, chart, tuple(populations), answers, cloud.raters, offsets)
-    for _ in range(SETTLING if len(answers.answer) else 0):
+    for _ in range(SETTLING if many else 0):
         belief = move(resample(belief, rng, share=1.0), rng, work=WORK * 10)
     return recentre(manifold, belief)
 
@@ -319,7 +321,8 @@ def pooled(belief: Belief) -> tuple[People, np.ndarray]:
     d = belief.populations[0].model.d
     ideals = np.concatenate([p.particles[:, :d] for p in belief.populations])
     factors = np.concatenate([p.model.factor(p.particles) for p in belief.populations])
-    return People(ideals, factors, belief.others), belief.weights
+    tilts = np.concatenate([p.model.tilts(p.particles) for p in belief.populations])
+    return People(ideals, factors, tilts, belief.others), belief.weights
 
 
 def moments(ideals: np.ndarray, w: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

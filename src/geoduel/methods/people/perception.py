@@ -3,7 +3,7 @@
 `particles` keeps what is believed of a person as particles of these models and learns from their
 likelihoods; `ideal_point` asks for the `outcomes` of questions not yet put. Another kind of person
 is another model here, with `draw`, `factor`, `log_prior` and `log_likelihood`. The particles of
-any model begin with the ideal and the six numbers of `Traits`.
+any model begin with the ideal, the six numbers of `Traits`, and the tilt.
 """
 
 from __future__ import annotations
@@ -48,9 +48,13 @@ __all__ = [
     "log_probability",
     "outcomes",
     "rater_offset",
+    "wary_of_tilt",
 ]
 
 OTHERS = 6  # JND, lapse, left, bias, tie, Weber fraction: standard normal a priori
+# How lopsided people are: scale and degrees of freedom of Student's distribution of the tilt, as
+# believed, and as the stated region allows for; and the largest tilt.
+TILT, WARY_TILT, MOST_TILT = (0.06, 1.5), (0.3, 3), 0.9
 SMOOTH_CORE = 0.18  # the density of the ideal is smooth within this share of the prior radius
 TAIL = 4.0  # power of the length by which that density decays beyond the prior radius
 CHUNK = 40_000  # most numbers in an array: larger ones are allocated page by page each time
@@ -199,13 +203,16 @@ class People(NamedTuple):
     ideals : ndarray of shape (n, d)
         In the chart.
     factors : ndarray of shape (n, d, d)
-        L of the metric L L': the loss of x is |L' log(ideal, x)|.
+        L of the metric L L'.
+    tilts : ndarray of shape (n, d)
+        t of the loss |u| + t·u of x, where u = L' log(ideal, x).
     others : ndarray of shape (n, 6)
         Numbers that `Traits` are made of.
     """
 
     ideals: np.ndarray
     factors: np.ndarray
+    tilts: np.ndarray
     others: np.ndarray
 
     def part(self, part: slice | np.ndarray) -> People:
@@ -217,7 +224,8 @@ class People(NamedTuple):
         n, d = self.ideals.shape
         Y = features(self.ideals.astype(np.float32)) @ logs.reshape(len(logs), -1)
         U = np.swapaxes(self.factors.astype(np.float32), 1, 2) @ Y.reshape(n, d, -1)
-        return np.sqrt(np.einsum("ndm,ndm->nm", U, U))
+        tilted = self.tilts.astype(np.float32)[:, None] @ U
+        return np.sqrt(np.einsum("ndm,ndm->nm", U, U)) + tilted[:, 0]
 
 
 class Traits(NamedTuple):
@@ -283,16 +291,19 @@ class Traits(NamedTuple):
 class Perception(NamedTuple):
     """One model of how people see: alike in all directions, or with a metric.
 
-    A particle is the row (c, JND, lapse, left, bias, tie, Weber fraction | log L_ii, L_ij). It
+    A particle is the row (c, JND, lapse, left, bias, tie, Weber fraction, t | log L_ii, L_ij). It
     begins with the ideal c in the chart and six numbers that are standard normal a priori. With a
-    metric L L' the lower triangular L follows. The loss of x is |L' log(c, x)|.
+    metric L L' the lower triangular L follows the tilt t. The loss of x is |u| + t·u, where
+    u = L' log(c, x): one side of the ideal is worse than the distance, and the other better.
 
     The prior of L L' is Wishart with mean I, so that no axes are special. With its ν = 2d - 1
     degrees of freedom, the largest sensitivity is typically 3 to 4 times the smallest. By
     Bartlett's decomposition ν L_ii² is χ² with ν - i + 1 degrees of freedom and √ν L_ij standard
     normal.
 
-    The prior of c is that of `log_prior_of_length`.
+    The prior of c is that of `log_prior_of_length`. That of t is Student's, about 0: a tenth is
+    usual, and four tenths are possible. An answer to Exp(±h u) then tells where the ideal is to
+    about a tenth of h, however often it is given.
     """
 
     d: int
@@ -304,9 +315,13 @@ class Perception(NamedTuple):
         return 2 * self.d - 1
 
     def draw(self, rng: np.random.Generator, ideals: np.ndarray, others: np.ndarray) -> np.ndarray:
-        """Particles with these ideals and six numbers, and metrics from the prior, shape (n, D)."""
+        """Particles with these ideals and six numbers, the rest from the prior, shape (n, D)."""
         (n, d), nu = ideals.shape, self.freedom
-        parts = [ideals, others]
+        scale, freedom = TILT
+        tilts = scale / math.sqrt(d) * rng.standard_normal((n, d))
+        tilts /= np.sqrt(rng.chisquare(freedom, (n, 1)) / freedom)
+        tilts /= np.maximum(1, np.linalg.norm(tilts, axis=1, keepdims=True) / (0.9 * MOST_TILT))
+        parts = [ideals, others, tilts]
         if self.metric:
             squares = rng.chisquare(nu - np.arange(d), (n, d)) / nu
             parts.append(0.5 * np.log(squares))
@@ -320,11 +335,15 @@ class Perception(NamedTuple):
             return np.broadcast_to(np.eye(d), (n, d, d))
         L = np.zeros((n, d, d))
         diagonal = np.arange(d)
-        start = d + OTHERS
+        start = 2 * d + OTHERS
         L[:, diagonal, diagonal] = np.exp(np.clip(particles[:, start : start + d], -8, 4))
         i, j = _lower(d)
         L[:, i, j] = particles[:, start + d :]
         return L
+
+    def tilts(self, particles: np.ndarray) -> np.ndarray:
+        """t, shape (n, d)."""
+        return particles[:, self.d + OTHERS : 2 * self.d + OTHERS]
 
     def log_prior(
         self, particles: np.ndarray, origin: np.ndarray, prior: Prior
@@ -338,15 +357,19 @@ class Perception(NamedTuple):
         gradient = np.empty_like(particles)
         gradient[:, :d] = 2 * slope[:, None] * c
         gradient[:, d : d + OTHERS] = -u
+        tilts = self.tilts(particles)
+        more, slope = _log_prior_of_tilt(tilts, *TILT)
+        value += np.where(np.sum(tilts * tilts, axis=1) < MOST_TILT**2, more, -np.inf)
+        gradient[:, d + OTHERS : 2 * d + OTHERS] = slope
         if self.metric:
             degrees = nu - np.arange(d)
-            log = np.clip(particles[:, d + OTHERS : 2 * d + OTHERS], -8, 4)
-            rest = particles[:, 2 * d + OTHERS :]
+            log = np.clip(particles[:, 2 * d + OTHERS : 3 * d + OTHERS], -8, 4)
+            rest = particles[:, 3 * d + OTHERS :]
             square = nu * np.exp(2 * log)
             value = value + np.sum(degrees * log - square / 2, axis=1)
             value -= 0.5 * nu * np.sum(rest * rest, axis=1)
-            gradient[:, d + OTHERS : 2 * d + OTHERS] = degrees - square
-            gradient[:, 2 * d + OTHERS :] = -nu * rest
+            gradient[:, 2 * d + OTHERS : 3 * d + OTHERS] = degrees - square
+            gradient[:, 3 * d + OTHERS :] = -nu * rest
         return value, gradient
 
     def log_likelihood(
@@ -368,13 +391,15 @@ class Perception(NamedTuple):
             each = [self.log_likelihood(part, answers, prior, offsets) for part in cuts]
             return np.concatenate([v for v, _ in each]), np.concatenate([g for _, g in each])
 
-        # Losses |U|, where U = L' Y and Y are the logs.
+        # Losses |U| + t·U, where U = L' Y and Y are the logs.
         flat = answers.logs.reshape(len(answers.logs), -1)
         c = particles[:, :d].astype(np.float32)
         Y = (features(c) @ flat).reshape(n, d, 2 * m)
         L = self.factor(particles).astype(np.float32) if self.metric else None
         U = Y if L is None else np.swapaxes(L, 1, 2) @ Y
-        losses = np.sqrt(np.einsum("ndm,ndm->nm", U, U) + np.float32(TINY))
+        lengths = np.sqrt(np.einsum("ndm,ndm->nm", U, U) + np.float32(TINY))
+        tilts = self.tilts(particles).astype(np.float32)
+        losses = lengths + (tilts[:, None] @ U)[:, 0]
 
         traits = Traits.of(particles[:, d : d + OTHERS], prior, offsets)
         difference, mean, jnd = traits.difference(losses)
@@ -397,14 +422,16 @@ class Perception(NamedTuple):
         u[:, 4] = TIE_SPREAD * np.sum(by_looking * drop * traits.tie, axis=1)
         u[:, 5] = np.sum(push * mean * traits.weber_slope, axis=1)
 
-        # Derivatives with the losses, the metric and the ideal.
+        # Derivatives with the losses, the tilt, the metric and the ideal.
         pull, push = SLOPE * pull / jnd, push * traits.weber / 2
-        V = U * (np.concatenate([push - pull, push + pull], axis=1) / losses)[:, None]
+        slopes = np.concatenate([push - pull, push + pull], axis=1)
+        gradient[:, d + OTHERS : 2 * d + OTHERS] = (U @ slopes[:, :, None])[:, :, 0]
+        V = U * (slopes / lengths)[:, None] + tilts[:, :, None] * slopes[:, None]
         if L is not None:
             dL = np.swapaxes(V @ np.swapaxes(Y, 1, 2), 1, 2)
             diagonal, (i, j) = np.arange(d), _lower(d)
-            gradient[:, d + OTHERS : 2 * d + OTHERS] = (dL * L)[:, diagonal, diagonal]
-            gradient[:, 2 * d + OTHERS :] = dL[:, i, j]
+            gradient[:, 2 * d + OTHERS : 3 * d + OTHERS] = (dL * L)[:, diagonal, diagonal]
+            gradient[:, 3 * d + OTHERS :] = dL[:, i, j]
             V = L @ V
         slopes = V.reshape(n, -1) @ flat.T
         i, j = upper(d)
@@ -413,6 +440,13 @@ class Perception(NamedTuple):
         gradient[:, :d] = slopes[:, 1 : 1 + d]
         gradient[:, :d] += np.einsum("nij,nj->ni", square + np.swapaxes(square, 1, 2), c)
         return value, gradient
+
+
+def wary_of_tilt(tilts: np.ndarray, w: np.ndarray) -> np.ndarray:
+    """Weights for the stated region: those that w were if people were expected more lopsided."""
+    more = _log_prior_of_tilt(tilts, *WARY_TILT)[0] - _log_prior_of_tilt(tilts, *TILT)[0]
+    w = w * np.exp(more - more.max())
+    return w / w.sum()
 
 
 def outcomes(losses: np.ndarray, others: np.ndarray, prior: Prior) -> np.ndarray:
@@ -524,6 +558,15 @@ def log_prior_of_length(square: np.ndarray, prior: Prior, d: int) -> tuple[np.nd
     value -= TAIL / 2 * np.log(np.maximum(square / prior.radius**2, 1))
     slope = -(d - 1) / 2 / (square + core) - np.where(beyond, TAIL / 2 / square, 0.0)
     return value, slope
+
+
+def _log_prior_of_tilt(
+    tilts: np.ndarray, scale: float, freedom: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """Log density of Student's distribution of tilts (n, d), without a constant; its gradient."""
+    d = tilts.shape[1]
+    size = freedom * scale**2 / d + np.sum(tilts * tilts, axis=1)
+    return -(freedom + d) / 2 * np.log(size), -(freedom + d) * tilts / size[:, None]
 
 
 def _logit(p: float) -> float:
