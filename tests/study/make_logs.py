@@ -28,6 +28,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "auto": {"method": gd.Auto()},
     "bisection": {"manifold": gd.Torus(1)},
     "ideal-point": {},
+    "ideal-direction": {},
     "stp": {},
     "minibatch-stp": {"initial_step": 0.1},
     "order-cd": {},

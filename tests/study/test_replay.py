@@ -32,6 +32,7 @@ METHODS = {
     "block": {},
     "auto": {"method": gd.Auto()},
     "ideal-point": {},
+    "ideal-direction": {"manifold": gd.Sphere(8)},
     "bisection": {"manifold": gd.Torus(1)},
 }
 

@@ -29,7 +29,7 @@ __all__ = ["IdealDirection", "IdealDirectionState"]
 # Frozen; docs/notebook/ideal-direction.md says what they were tuned on.
 STEP = 0.35  # of the grids of the JND and of the radius, in logarithms
 # JND and radius of the prior: least and most steps, the middle, and the deviation in logarithms.
-JNDS, RADII = (-4, 4, 0.0, 0.6), (-3, 2, -1.0, 0.7)
+JNDS, RADII = (-4, 4, 0.0, 0.6), (-3, 2, -0.6, 0.7)
 NARROWEST, WIDEST, WIDTHS = 4.0, 4 / 3, 8  # half-widths: in JND, in radii of the prior, how many
 DIRECTIONS, PEAKED = 8, 8  # drawn for a question; power of the variances that they are drawn by
 OPEN = 0.3  # precision that the answer to an open question is expected to bring
@@ -37,6 +37,7 @@ FAR = 0.1  # of the ideal from the base of the chart, in typical distances; then
 MEMORY = 400  # answers that are believed: the latest
 SETTLED, SELDOM = 100, 4  # answers after which scales are looked at only at every fourth
 WIDER = 1.5  # times the radius of the belief is stated: people are no quadratics
+PATIENT = 8  # answers a dimension before questions are asked to see whether the rater looks
 EASY = 0.95  # probability of the expected answer to an easy question
 SAMPLES = 200  # points that stand for the belief
 
@@ -121,10 +122,10 @@ class IdealDirectionState(NamedTuple):
 class IdealDirection(PersonMethod):
     """The direction in which a person's ideal lies, and then the ideal; 7 to about 50 dimensions.
 
-    Somebody who cares about five directions of fifty has a loss that falls along one direction only,
+    People who care about five directions of fifty have a loss that falls along one direction only,
     whatever the other forty-nine are. To know it takes about as many answers as there are
-    dimensions; to know all that the person sees would take many times more. So the method learns the
-    slope of the loss at the best point so far, and how the slope changes, by a linear model:
+    dimensions; to know all that such people see would take many times more. So the method learns
+    the slope of the loss at the best point so far, and how the slope changes, by a linear model:
 
         chart about the best point c; a question Exp_c(±h u) tells the sign of u' M (c* - c) plus
             noise, whatever h is, for the ideal c* and the metric M
@@ -147,9 +148,9 @@ class IdealDirection(PersonMethod):
     Notes
     -----
     `uncertainty` is the radius of a ball about the recommended point that holds, for four people in
-    five, the ideal or a point that is as good. In directions that a person hardly sees the ideal may
-    be anywhere. Raters are not told apart, except for whether they look. The answers used are the
-    latest 400.
+    five, the ideal or a point that is as good. In directions that a person hardly sees the ideal
+    may be anywhere. Raters are not told apart, except for whether they look. The answers used are
+    the latest 400.
 
     Examples
     --------
@@ -361,7 +362,7 @@ class IdealDirection(PersonMethod):
         """Whether an easy question is due, to see whether the rater looks."""
         answers = sum(state.raters.answers)
         return (
-            answers > 2 * manifold.dim
+            answers > PATIENT * manifold.dim
             and state.uncertainty > 1.1 * state.known
             and state.attention.easy.sum() < self.catch * answers
         )
@@ -384,7 +385,7 @@ class IdealDirection(PersonMethod):
     def _ends(
         self, manifold: Manifold, state: IdealDirectionState, u: np.ndarray, h: float, at: float = 0
     ) -> tuple[Array, Array]:
-        """Exp(±h u) about the ideal that is believed in, or ``at`` a length beside, in the domain."""
+        """Exp(±h u) about the ideal believed in, or ``at`` a length beside it, in the domain."""
         frame, _ = state.frame.move(manifold, state.centre + at * u)
         frame, _, _ = frame.enter(manifold, self.domain)
         h = max(min(h, 0.9 * float(frame.extent(manifold, u))), self.min_radius)

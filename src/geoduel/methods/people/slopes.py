@@ -5,10 +5,10 @@ and their metric M. Half the difference of those of two points a and b is linear
 
     (M c)' w - s' M w,   where w = b - a and s = (a + b)/2,
 
-and the difference of the losses themselves is that over their mean n, about the mean distance to c.
-So if M c and M are normal a priori, so are all differences, and an answer tells the sign of one of
-them plus noise: a linear model, in which a question costs products of short vectors. `Pairs` are the
-questions as the model sees them, `Posterior` what is believed after the answers.
+and the difference of the losses themselves is that over their mean n, about the mean distance to
+c. So if M c and M are normal a priori, so are all differences, and an answer tells the sign of one
+of them plus noise: a linear model, in which a question costs products of short vectors. `Pairs` are
+the questions as the model sees them, `Posterior` what is believed after the answers.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ import numpy as np
 from scipy.linalg import cho_solve, solve_triangular
 from scipy.special import ndtr
 
-from .observer import BIAS_SPREAD, LAPSE_MEDIAN
+from .observer import BIAS_SPREAD
 
 __all__ = ["Pairs", "Posterior", "Scales", "Sites", "answer_moments", "fit"]
 
 # Frozen; docs/notebook/ideal-direction.md says what they were tuned on.
-METRIC = 0.4  # deviation of M from the mean one, over the root of the dimension
-UNEVEN = 0.1  # asymmetry: by such a share one side of the ideal may be worse than the other
-LAPSE = max(0.05, LAPSE_MEDIAN)  # share of answers that ignore the question
+METRIC = 0.3  # deviation of M from the mean one, over the root of the dimension
+UNEVEN = 0.07  # asymmetry: by such a share one side of the ideal may be worse than the other
+LAPSE = 0.04  # share of answers that ignore the question
 TIE = 1.0  # deviation of a difference that is called a tie, in those of the noise
 NORMAL_JND = 0.6744897501960817  # a JND in deviations of normal noise: right 3 times out of 4
 LEAST_CURVED = 0.3  # of the mean curvature; less is not believed when the ideal is computed
@@ -85,10 +85,14 @@ class Pairs(NamedTuple):
         ideal: np.ndarray,
         blur: float,
     ) -> Pairs:
-        """From the coordinates of the points, of the start, and of an ideal known up to ``blur``."""
+        """From coordinates of the points, of the start, and of an ideal known up to ``blur``."""
         far = [np.sqrt(np.sum((x - ideal) ** 2, axis=1) + blur**2) for x in (a, b)]
         n = np.maximum((far[0] + far[1]) / 2, 1e-300)
         return cls((b - a) / n[:, None], (a + b) / 2 - start, b - a, left)
+
+    def part(self, part: slice) -> Pairs:
+        """Some of the pairs."""
+        return Pairs(*(x[part] for x in self))
 
     def and_(self, more: Pairs) -> Pairs:
         """These pairs and others."""
@@ -96,9 +100,9 @@ class Pairs(NamedTuple):
 
 
 class Sites(NamedTuple):
-    """What each answer tells of its difference, as a normal density: precision, and that times mean.
+    """What each answer tells of its difference, as a normal density.
 
-    The mean is relative to that of the prior.
+    Precisions, and precisions times means; these are relative to the means of the prior.
     """
 
     precision: np.ndarray
