@@ -5,8 +5,8 @@
 
 - `ideal-direction`: the method of `gd.for_people`.
 - `auto`: what it was before, DuelNewton with probes of 4 degrees at least.
-- `random`: random pairs, and the most probable ideal of a person who sees all directions alike;
-  told the JND.
+- `random`: random pairs, and the most probable ideal and JND of a person who sees all directions
+  alike.
 - `line`: sequential line search (Koyama and others 2017): a Gaussian process of what is liked, a
   line from the best point through the one of largest expected improvement. The slider is moved by
   four duels, those of a golden-section search.
@@ -92,24 +92,27 @@ def auto(s: Session) -> Course:
 
 
 def random(s: Session) -> Course:
-    """Random pairs in a ball, and the ideal that makes the answers most probable."""
-    best, seen = np.zeros(s.d), []
+    """Random pairs in a ball, and the ideal and JND that make the answers most probable."""
+    best, seen = np.zeros(s.d + 1), []
 
-    def cost(c: np.ndarray) -> tuple[float, np.ndarray]:
+    def cost(x: np.ndarray) -> tuple[float, np.ndarray]:
+        c, rise = x[:-1], SLOPE * np.exp(x[-1])
         good, bad = (np.array([pair[i] for pair in seen]) - c for i in (0, 1))
-        far = [np.linalg.norm(x, axis=1, keepdims=True) for x in (good, bad)]
-        p = expit(SLOPE * (far[1] - far[0]))
+        far = [np.linalg.norm(v, axis=1, keepdims=True) for v in (good, bad)]
+        margin = far[1] - far[0]
+        p = expit(rise * margin)
         told = 0.01 + 0.98 * p
-        slope = 0.98 * SLOPE * p * (1 - p) / told * (good / far[0] - bad / far[1])
-        value = c @ c / (2 * REACH**2) - np.sum(np.log(told))
-        return float(value), c / REACH**2 - slope.sum(axis=0)
+        pull = 0.98 * rise * p * (1 - p) / told
+        slope = np.append(np.sum(pull * (good / far[0] - bad / far[1]), axis=0), pull.T @ margin)
+        value = c @ c / (2 * REACH**2) + x[-1] ** 2 / 4 - np.sum(np.log(told))
+        return float(value), np.append(c / REACH**2, x[-1] / 2) - slope
 
     while True:
         pair = REACH * in_ball(s.rng, 2, s.d)
         seen.append(pair[::-1] if s.second(*pair) else pair)
         if len(seen) % REFIT == 0:
             best = minimize(cost, best, jac=True, method="L-BFGS-B").x
-        yield s.person.regret(s.point(best)), np.nan, np.nan
+        yield s.person.regret(s.point(best[:-1])), np.nan, np.nan
 
 
 def line(s: Session) -> Course:
