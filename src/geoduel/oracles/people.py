@@ -357,8 +357,8 @@ def draw_person(
             for name, value in kinds[one_of(kind, "kind", tuple(kinds))].items()
         }
         given = {"spread": spread, "asymmetry": asymmetry, "drift": drift, "apart": apart}
-        given["directions"] = directions
-        everything: dict[str, Any] = {"jnd": jnd} | given | settings | more
+        everything: dict[str, Any] = {"jnd": jnd, "directions": directions}
+        everything |= given | settings | more
         return draw_person(manifold, x0, rng, distance, **everything)
     d = manifold.dim
     v = rng.standard_normal(d)

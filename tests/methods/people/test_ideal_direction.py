@@ -57,13 +57,14 @@ def test_it_works_on_every_kind_of_manifold(manifold, x0):
 def test_the_stated_region_holds():
     """In 8 runs; with 70 % a chance of one in a hundred would be to hold fewer than this."""
     least = int(binom.ppf(0.01, 8, 0.7))
-    held = 0
+    held, stated = 0, []
     for seed in range(8):
         person = draw_person(SPHERE, NORTH, np.random.default_rng(seed), directions=5)
         result = gd.minimize(person, SPHERE, NORTH, method="ideal-direction", budget=30, rng=seed)
-        held += person.loss(result.x) <= result.uncertainty
+        stated.append(result.uncertainty)
+        held += person.loss(result.x) <= stated[-1]
     assert held >= max(least, 1)
-    assert result.uncertainty < 60 * DEGREE
+    assert max(stated) < 60 * DEGREE
 
 
 def ask(method, person, answers, manifold=SPHERE, x0=NORTH, seed=0):
@@ -198,7 +199,7 @@ def test_studies_of_so_many_dimensions_use_it():
     assert list(study.progress().raters) == ["ann"]
     best_of_four = gd.create_study(SPHERE, rng=1, choices=4)
     best_of_four.tell(best_of_four.ask(), "c")
-    assert best_of_four.progress().uncertainty > 0
+    assert np.isfinite(best_of_four.recommend()).all()
 
 
 @pytest.mark.parametrize(

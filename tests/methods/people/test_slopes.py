@@ -107,7 +107,8 @@ def test_posterior_is_that_of_importance_sampling():
     answer = np.sign(seen[0])  # of the first of them
     sites = NOTHING
     for _ in range(5):  # until nothing changes
-        sites, believed, evidence = fit(pairs, answer, SCALES, sites)
+        sites, _, _ = fit(pairs, answer, SCALES, sites)
+    _, believed, evidence = fit(pairs, answer, SCALES, sites)
     p = np.prod(LAPSE / 2 + (1 - LAPSE) * ndtr(answer * seen), axis=1)
     w = p / p.sum()
     error = 1 / math.sqrt(1 / (w @ w))

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
 import numpy as np
-from scipy.special import ndtr
 
 from ..._numerics.arrays import Array, namespace
 from ...errors import ArgumentError
@@ -21,7 +20,7 @@ from ..frame import Frame, reach
 from .attention import Attention
 from .observer import Observer, Raters
 from .questions import REGION, PersonMethod, check_answer, inside, stacked
-from .slopes import LAPSE, NORMAL_JND, Pairs, Posterior, Scales, Sites, fit
+from .slopes import LAPSE, NORMAL_JND, Pairs, Posterior, Scales, Sites, fit, looked
 from .weights import radius_holding
 
 __all__ = ["IdealDirection", "IdealDirectionState"]
@@ -415,7 +414,7 @@ def _coordinates(
 def _chance(believed: Posterior, pairs: Pairs) -> np.ndarray:
     """Probabilities that the second points are preferred, by a rater who looks."""
     mean, variance = believed.difference(pairs)
-    return LAPSE / 2 + (1 - LAPSE) * ndtr(mean / np.sqrt(1 + variance))
+    return looked(mean / np.sqrt(1 + variance))
 
 
 def _scattered(spread: np.ndarray, n: int) -> np.ndarray:

@@ -17,12 +17,10 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from scipy.linalg import cho_solve, solve_triangular
-from scipy.special import ndtr
 
 from .observer import BIAS_SPREAD
 
-__all__ = ["Pairs", "Posterior", "Scales", "Sites", "answer_moments", "fit"]
+__all__ = ["Pairs", "Posterior", "Scales", "Sites", "answer_moments", "fit", "looked"]
 
 # Frozen; docs/notebook/ideal-direction.md says what they were tuned on.
 METRIC = 0.3  # deviation of M from the mean one, over the root of the dimension
@@ -141,7 +139,9 @@ class Posterior(NamedTuple):
         K = kernel(pairs, pairs, scales)
         root = np.sqrt(sites.precision)
         factor = np.linalg.cholesky(np.eye(len(root)) + root[:, None] * K * root)
-        weights = sites.pull - root * cho_solve((factor, True), root * (K @ sites.pull))
+        weights = sites.pull - root * _solved(
+            factor, _solved(factor, root * (K @ sites.pull)), trans=1
+        )
         return cls(scales, pairs, root, factor, weights)
 
     def difference(self, pairs: Pairs) -> tuple[np.ndarray, np.ndarray]:
@@ -190,7 +190,7 @@ class Posterior(NamedTuple):
         return BIAS_SPREAD**2 * float(self.weights @ self.pairs.left)
 
     def _whitened(self, cross: np.ndarray) -> np.ndarray:
-        return solve_triangular(self.factor, self.root[:, None] * cross, lower=True)
+        return _solved(self.factor, self.root[:, None] * cross)
 
 
 def kernel(p: Pairs, q: Pairs, scales: Scales) -> np.ndarray:
@@ -232,6 +232,13 @@ def slope_variance(y: np.ndarray, scales: Scales) -> np.ndarray:
     return scales.steep**2 / len(y) * (scales.radius**2 * np.eye(len(y)) + METRIC**2 / 2 * bent)
 
 
+def looked(z: np.ndarray) -> np.ndarray:
+    """Probability λ/2 + (1 - λ) Φ(z) that the second point is preferred, lapses included."""
+    from scipy.special import ndtr  # a slow import, for `import geoduel`
+
+    return LAPSE / 2 + (1 - LAPSE) * ndtr(z)
+
+
 def answer_moments(
     mean: np.ndarray, variance: np.ndarray, answer: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -241,7 +248,7 @@ def answer_moments(
     """
     spread = np.sqrt(1 + variance)
     z = answer * mean / spread
-    p = LAPSE / 2 + (1 - LAPSE) * ndtr(z)
+    p = looked(z)
     ratio = (1 - LAPSE) * np.exp(-z * z / 2) / math.sqrt(2 * math.pi) / p
     tie, about = answer == 0, TIE**2 + variance
     return (
@@ -262,27 +269,39 @@ def fit(
     """
     K, mean = kernel(pairs, pairs, scales), prior_mean(pairs, scales)
     m = len(answer)
-    precision, pull = sites.room(m)
-    for sweep in range(SWEEPS + 1):
-        root = np.sqrt(precision)
+
+    def without(sites: Sites) -> tuple[np.ndarray, ...]:
+        """Factor and means of the posterior; precisions and means of it without each answer."""
+        root = np.sqrt(sites.precision)
         factor = np.linalg.cholesky(np.eye(m) + root[:, None] * K * root)
-        told = solve_triangular(factor, root[:, None] * K, lower=True)
+        told = _solved(factor, root[:, None] * K)
         variance = np.maximum(np.diag(K) - np.sum(told * told, axis=0), 1e-12)
-        centre = K @ pull - told.T @ (told @ pull)
-        # Without the answer itself.
-        without = np.maximum(1 / variance - precision, 1e-10)
-        about = (centre / variance - pull) / without
-        log_p, first, second = answer_moments(about + mean, 1 / without, answer)
-        if sweep == SWEEPS:
-            break
-        share = 1 + second / without
-        new = np.maximum(-second / share, LEAST_PRECISION)
-        told_mean = np.where(-second / share > LEAST_PRECISION, about * -second, 0.0)
-        precision = (1 - DAMPING) * precision + DAMPING * new
-        pull = (1 - DAMPING) * pull + DAMPING * (first + told_mean) / share
-    evidence = np.sum(log_p + np.log1p(precision / without) / 2) - np.sum(np.log(np.diag(factor)))
-    evidence += (pull @ centre - np.sum(pull**2 / (without + precision))) / 2
-    shift = about * without / (precision + without)
+        centre = K @ sites.pull - told.T @ (told @ sites.pull)
+        rest = np.maximum(1 / variance - sites.precision, 1e-10)
+        return factor, centre, rest, (centre / variance - sites.pull) / rest
+
+    sites = sites.room(m)
+    for _ in range(SWEEPS):
+        _, _, rest, about = without(sites)
+        _, first, second = answer_moments(about + mean, 1 / rest, answer)
+        share = 1 + second / rest
+        precision = np.maximum(-second / share, LEAST_PRECISION)
+        pulled = np.where(precision > LEAST_PRECISION, about * -second, 0.0)
+        new = precision, (first + pulled) / share
+        both = zip(sites, new, strict=True)
+        sites = Sites(*((1 - DAMPING) * old + DAMPING * now for old, now in both))
+    precision, pull = sites
+    factor, centre, rest, about = without(sites)
+    log_p, _, _ = answer_moments(about + mean, 1 / rest, answer)
+    evidence = np.sum(log_p + np.log1p(precision / rest) / 2) - np.sum(np.log(np.diag(factor)))
+    evidence += (pull @ centre - np.sum(pull**2 / (rest + precision))) / 2
+    shift = about * rest / (precision + rest)
     evidence += np.sum(shift * (precision * about - 2 * pull)) / 2
-    sites = Sites(precision, pull)
     return sites, Posterior.of(pairs, sites, scales), float(evidence)
+
+
+def _solved(factor: np.ndarray, b: np.ndarray, trans: int = 0) -> np.ndarray:
+    """L⁻¹ b, or L'⁻¹ b."""
+    from scipy.linalg import solve_triangular  # a slow import, for `import geoduel`
+
+    return solve_triangular(factor, b, trans=trans, lower=True)
