@@ -407,7 +407,7 @@ def _coordinates(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Coordinates of pairs of points, both zero where there are none: such a pair tells nothing."""
     first, second = frame.coordinates(manifold, a), frame.coordinates(manifold, b)
-    sound = np.isfinite(first).all(axis=1) & np.isfinite(second).all(axis=1)
+    sound = np.all(np.isfinite(first) & np.isfinite(second), axis=1)
     return np.where(sound[:, None], first, 0.0), np.where(sound[:, None], second, 0.0)
 
 
