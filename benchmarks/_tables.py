@@ -437,11 +437,12 @@ def many_dims() -> list[str]:
         course = ", ".join(number(felt[n], 2) for n in at)
         return f"{reached} ({course}{'' if '50' in at else f' after {at[-1]}'})"
 
+    run = [method for method in MANY if any(method in of for of in cells.values())]
     lines = [
-        [SPACES[space], f"{kind}, {off}°", *(shown(of.get(method)) for method in MANY)]
+        [SPACES[space], f"{kind}, {off}°", *(shown(of.get(method)) for method in run)]
         for (space, kind, off), of in cells.items()
     ]
-    heads = ("space", "people", *MANY.values())
+    heads = ("space", "people", *(MANY[method] for method in run))
     rows = [row for of in cells.values() for row in of.values()]
     return markdown(heads, lines) + about(rows, "people", "seeds")
 

@@ -51,7 +51,8 @@ OFF = (20.0, 60.0)  # distances of the ideal from the start, in "degrees"
 REACH = 75.0  # of the rivals from the start, in "degrees"
 REFIT = 5  # answers of `random` between two fits
 
-Course = Iterator[tuple[float, float, float]]  # regret, stated radius, seconds; after each answer
+# Regret, stated radius, seconds and error, after each answer.
+Course = Iterator[tuple[float, float, float, float]]
 
 
 def ideal_direction(s: Session) -> Course:
@@ -65,7 +66,8 @@ def ideal_direction(s: Session) -> Course:
         answer = s.person.answer(a, b, left)
         state = method.update(s.manifold, state, a, b, answer, s.rng, left=left)
         spent = time.process_time() - began
-        yield s.person.regret(state.best), state.uncertainty, spent
+        error = s.person.error(state.best)
+        yield s.person.regret(state.best), state.uncertainty, spent, error
 
 
 def auto(s: Session) -> Course:
@@ -88,7 +90,7 @@ def auto(s: Session) -> Course:
         callback=note,
     )
     for regret in regrets:
-        yield regret, np.nan, np.nan
+        yield regret, np.nan, np.nan, np.nan
 
 
 def random(s: Session) -> Course:
@@ -112,7 +114,7 @@ def random(s: Session) -> Course:
         seen.append(pair[::-1] if s.second(*pair) else pair)
         if len(seen) % REFIT == 0:
             best = minimize(cost, best, jac=True, method="L-BFGS-B").x
-        yield s.person.regret(s.point(best[:-1])), np.nan, np.nan
+        yield s.person.regret(s.point(best[:-1])), np.nan, np.nan, np.nan
 
 
 def line(s: Session) -> Course:
@@ -162,7 +164,7 @@ def line(s: Session) -> Course:
             better.append(m - 1 if second else m - 2)
             worse.append(m - 2 if second else m - 1)
             low, high = (inner[0], high) if second else (low, inner[1])
-            yield s.person.regret(s.point(best)), np.nan, np.nan
+            yield s.person.regret(s.point(best)), np.nan, np.nan, np.nan
         better.append(better[-1])  # what the slider is left at beats where it came from
         worse.append(int(np.argmax(g)))
 
@@ -200,9 +202,12 @@ def session(cell: Cell, seed: int) -> Session:
     return Session(manifold, x0, person_of(cell, rng), cell.answers, rng)
 
 
-def held(person: Person, regret: float, stated: float) -> bool:
-    """Whether the region holds a point as good as the ideal: in what they see it is so near."""
-    return regret * person.jnd <= stated
+def held(cell: Cell, person: Person, regret: float, error: float, stated: float) -> bool:
+    """Whether the region holds the ideal, or a point as good if they hardly see some directions.
+
+    The distance to the nearest of those is what they see of it.
+    """
+    return (regret * person.jnd if cell.kind == MANY else error) <= stated
 
 
 def main() -> None:
@@ -231,7 +236,8 @@ def main() -> None:
                 s = session(cell, seed)
                 run = np.array(list(islice(METHODS[method](s), cell.answers)))
                 runs.append(run)
-                inside.append(held(s.person, *run[-1, :2]))
+                regret, stated, _, error = run[-1]
+                inside.append(held(cell, s.person, regret, error, stated))
             rows = np.array(runs)
             medians = np.median(rows[:, :, 0], axis=0)
             after = first(medians, BELOW)
