@@ -133,8 +133,8 @@ class IdealDirection(PersonMethod):
         grids of the JND and of the distance expected: a step where the evidence grows
         c <- M^-1 (M c*), with the means of both
 
-    Wide questions tell most of people whose loss is a distance: far out, the difference of the two
-    points is twice the part of the ideal along u as the person sees it, however faint u is to them.
+    Wide questions tell most of people whose loss is a distance. Far out, the two points differ by
+    twice the part of the ideal along u as the person sees it, however faint u is to them.
     But asymmetric people have a slope that grows with the width. The model has such a slope, too,
     and questions get narrow as the rest gets known.
 

@@ -7,8 +7,8 @@ and their metric M. Half the difference of those of two points a and b is linear
 
 and the difference of the losses themselves is that over their mean n, about the mean distance to
 c. So if M c and M are normal a priori, so are all differences, and an answer tells the sign of one
-of them plus noise: a linear model, in which a question costs products of short vectors. `Pairs` are
-the questions as the model sees them, `Posterior` what is believed after the answers.
+of them plus noise. In this linear model a question costs products of short vectors. `Pairs` are the
+questions as the model sees them, `Posterior` what is believed after the answers.
 """
 
 from __future__ import annotations
@@ -196,9 +196,9 @@ class Posterior(NamedTuple):
 def kernel(p: Pairs, q: Pairs, scales: Scales) -> np.ndarray:
     """Prior covariance of the differences of pairs p and q, shape (m, k).
 
-    A priori the slope M c has independent components, M differs from its mean by a symmetric matrix
-    with normal entries, and besides both there are a slope that grows with the width, of people who
-    are asymmetric, and a favoured side.
+    A priori the slope M c has independent components, and M differs from its mean by a symmetric
+    matrix with normal entries. Besides both there are a slope that grows with the width, of people
+    who are asymmetric, and a favoured side.
     """
     d = p.turn.shape[1]
     turns = p.turn @ q.turn.T
