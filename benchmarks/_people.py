@@ -34,6 +34,8 @@ START = {
     "SO(3)": (gd.Rotations(3), np.eye(3)),
     "S^5": (gd.Sphere(6), np.eye(6)[0]),
     "S^9": (gd.Sphere(10), np.eye(10)[0]),
+    "S^31": (gd.Sphere(32), np.eye(32)[0]),
+    "R^20": (gd.Euclidean(20), np.zeros(20)),
     "SPD(2)": (gd.SPD(2), np.eye(2)),
     "H^2": (gd.Hyperbolic(2), gd.Hyperbolic(2).random_point(np.random.default_rng(0))),
     "R^4": (gd.Euclidean(4), np.zeros(4)),
@@ -126,10 +128,12 @@ ANSWERS = {"SO(2)": 10, "S^2": 20, "SO(3)": 30, "Simplex(4)": 40, "SPD(2)": 40} 
     "R^4": 50,
 }
 DIRECTIONS = ("metric 1 to 1/3", "blind to a direction", "sum of coordinates")  # need two
+MANY = "five directions"  # needs more than six; see many_dims.py
 GRID = {
     f"{space}: {kind}": Cell(space, n, kind=kind)
     for space, n in ANSWERS.items()
     for kind in [*KINDS, *UNSEEN]
+    if kind != MANY
     if START[space][0].dim > 1 or kind not in DIRECTIONS
 }
 FAR = {

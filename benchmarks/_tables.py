@@ -274,6 +274,9 @@ SPACES = {
     "SPD(2)": "SPD(2)",
     "S^5": "S⁵",
     "R^4": "R⁴",
+    "S^9": "S⁹",
+    "S^31": "S³¹",
+    "R^20": "R²⁰",
 }
 
 
@@ -440,6 +443,68 @@ def ranking_times() -> list[str]:
         times = (1.0, decide, stages[form][0] / 2)
         lines.append([name, *(number(share * time, 2) for time in times)])
     heads = ("question", "answers", "time, if deciding takes it", "time, if looking takes it")
+    return markdown(heads, lines)
+
+
+MANY = {
+    "ideal-direction": "`ideal-direction`",
+    "auto": "`auto` with `min_radius`",
+    "random": "random pairs, a fit",
+    "line": "line search",
+    "eubo": "BoTorch",
+}
+
+
+def _many() -> dict[tuple[str, str, str], dict[str, dict[str, Any]]]:
+    """Rows of `many_dims.py` by method, for each space, kind and distance."""
+    found: dict[tuple[str, str, str], dict[str, dict[str, Any]]] = {}
+    for name, row in read("many_dims").items():
+        space, kind, off, method = name.split(": ")
+        found.setdefault((space, kind, off), {})[method] = row
+    return found
+
+
+def many_dims() -> list[str]:
+    """Answers of `many_dims.py` to a median regret of 2 JND, by method."""
+    cells = _many()
+    if not cells:
+        return ["Not measured yet."]
+
+    def shown(row: dict[str, Any] | None) -> str:
+        if row is None:
+            return "–"
+        felt = row["medians"]
+        at = [n for n in ("50", "150") if n in felt] or list(felt)
+        reached = str(row["after"] or f">{row['answers']}")
+        course = ", ".join(number(felt[n], 2) for n in at)
+        return f"{reached} ({course}{'' if '50' in at else f' after {at[-1]}'})"
+
+    run = [method for method in MANY if any(method in of for of in cells.values())]
+    lines = [
+        [SPACES[space], f"{kind}, {off}°", *(shown(of.get(method)) for method in run)]
+        for (space, kind, off), of in cells.items()
+    ]
+    heads = ("space", "people", *(MANY[method] for method in run))
+    rows = [row for of in cells.values() for row in of.values()]
+    return markdown(heads, lines) + about(rows, "people", "seeds")
+
+
+def many_dims_regions() -> list[str]:
+    """How often the region of `ideal-direction` held in the end, and what an answer costs."""
+    rows = {cell: of["ideal-direction"] for cell, of in _many().items() if "ideal-direction" in of}
+    if not rows:
+        return ["Not measured yet."]
+    lines = [
+        [
+            SPACES[space],
+            f"{kind}, {off}°",
+            percent(row["inside"]),
+            f"{number(row['stated'], 2)}°",
+            number(row["ms"], 2),
+        ]
+        for (space, kind, off), row in rows.items()
+    ]
+    heads = ("space", "people", "held", "radius", "ms, 95 % below")
     return markdown(heads, lines)
 
 
@@ -809,6 +874,8 @@ TABLES: dict[str, Callable[[], list[str]]] = {
     "rankings": rankings,
     "mixed": mixed,
     "ranking-times": ranking_times,
+    "many-dims": many_dims,
+    "many-dims-regions": many_dims_regions,
     "rivals": rivals,
     "attack": attack,
     "attack-rivals": attack_rivals,

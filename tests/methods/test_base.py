@@ -96,7 +96,7 @@ def test_what_a_method_says_of_a_missing_start_is_what_runs_and_studies_take():
 
 @pytest.mark.parametrize("name", METHODS)
 def test_every_method_keeps_the_contract(name):
-    d = 2 if name == "ideal-point" else 1
+    d = 2 if name.startswith("ideal-") else 1
     ball = gd.Ball(gd.Euclidean(d), np.zeros(d), 2.0)
     kind = METHODS[name]
     method = kind(domain=ball) if name == "rdfw" else kind()

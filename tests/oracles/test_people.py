@@ -227,6 +227,16 @@ def test_a_kind_is_beside_other_settings():
     assert plain.drift is None
 
 
+def test_people_may_care_about_few_directions():
+    """Singular values of their sensitivities: 1 five times, and a thirtieth or so."""
+    flat = gd.Euclidean(8)
+    person = draw_person(flat, np.zeros(8), np.random.default_rng(0), kind="five directions")
+    seen = np.linalg.svd(person.sensitivity)[1]
+    assert np.allclose(seen, [1, 1, 1, 1, 1, 0.03, 0.03, 0.03])
+    with pytest.raises(ArgumentError, match="directions"):
+        draw_person(flat, np.zeros(8), np.random.default_rng(0), directions=0)
+
+
 def test_blind_people_see_all_directions_but_one():
     sphere, x0 = gd.Sphere(4), np.eye(4)[0]
     rng = np.random.default_rng(0)

@@ -28,6 +28,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "auto": {"method": gd.Auto()},
     "bisection": {"manifold": gd.Torus(1)},
     "ideal-point": {},
+    "ideal-direction": {"manifold": gd.Sphere(8)},
     "stp": {},
     "minibatch-stp": {"initial_step": 0.1},
     "order-cd": {},

@@ -63,6 +63,7 @@ PARTS = [
     gd.Block(),
     gd.Bisection(jnd=0.1),
     gd.IdealPoint(),
+    gd.IdealDirection(jnd=0.1),
     *(
         METHODS[name](initial_step=0.5)
         for name in (

@@ -32,6 +32,7 @@ METHODS = {
     "block": {},
     "auto": {"method": gd.Auto()},
     "ideal-point": {},
+    "ideal-direction": {"manifold": gd.Sphere(8)},
     "bisection": {"manifold": gd.Torus(1)},
     "mixed": {
         "manifold": gd.Product(gd.Categories("a", "b", "c"), gd.Integers(1, 8), gd.Torus(2)),

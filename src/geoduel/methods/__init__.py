@@ -12,6 +12,7 @@ from .paper.rdngd import RDNGD
 from .paper.rrdngd import RRDNGD
 from .people.bisection import Bisection
 from .people.choice import for_people
+from .people.ideal_direction import IdealDirection
 from .people.ideal_point import IdealPoint
 from .people.observer import Observer
 from .people.questions import QuestionMethod
@@ -26,6 +27,7 @@ __all__ = [
     "Block",
     "DuelCSA",
     "DuelNewton",
+    "IdealDirection",
     "IdealPoint",
     "Method",
     "Mixed",

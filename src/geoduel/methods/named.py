@@ -24,6 +24,7 @@ from .paper.rdfw import RDFW
 from .paper.rdngd import RDNGD
 from .paper.rrdngd import RRDNGD
 from .people.bisection import Bisection
+from .people.ideal_direction import IdealDirection
 from .people.ideal_point import IdealPoint
 from .rivals import (
     SCOBO,
@@ -50,6 +51,7 @@ METHODS: dict[str, type[Method]] = {
     "rdfw": RDFW,
     "bisection": Bisection,
     "ideal-point": IdealPoint,
+    "ideal-direction": IdealDirection,
     "stp": STP,
     "minibatch-stp": MinibatchSTP,
     "order-cd": OrderCD,
@@ -77,6 +79,7 @@ MethodName = Literal[
     "rdfw",
     "bisection",
     "ideal-point",
+    "ideal-direction",
     "stp",
     "minibatch-stp",
     "order-cd",

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from .._numerics.arrays import Array, device, host, namespace
-from .._support.check import nonnegative, one_of, positive, real
+from .._support.check import nonnegative, one_of, positive, positive_int, real
 from ..errors import ArgumentError
 from ..manifolds.base import Manifold
 
@@ -36,6 +36,7 @@ KINDS: dict[str, dict[str, Any]] = {
     "fits the model": {},
     "metric 1 to 1/3": {"spread": 3.0},
     "blind to a direction": {"spread": math.inf},
+    "five directions": {"directions": 5},
     "asymmetric 10 %": {"asymmetry": 0.1},
     "asymmetric 20 %": {"asymmetry": 0.2},
     "saturating at 40 JND": {"saturation": 40.0},
@@ -60,6 +61,7 @@ HABITS: dict[str, dict[str, Any]] = {
     "alternating": {"alternate": 1.0, "lapse": 0.0},
 }
 LENGTHS = ("jnd", "saturation", "drift", "plateau", "apart")
+FAINT = 0.03  # sensitivity to the directions that a person hardly cares about
 
 
 @dataclass
@@ -298,6 +300,7 @@ def draw_person(
     apart: float = 0.0,
     kind: str | None = None,
     jnd: float = DEGREE,
+    directions: int | None = None,
     **settings: Any,
 ) -> Person:
     """A person whose ideal lies in a random direction from ``x0``.
@@ -323,6 +326,9 @@ def draw_person(
         A kind in `KINDS` or `HABITS`, which gives settings beside those given here.
     jnd : float
         Just-noticeable difference, a geodesic length; kinds state theirs, and lengths, in it.
+    directions : int, optional
+        They care about so many directions alike, and hardly about the others: a thirtieth as much.
+        By default about all.
     **settings
         Other settings of `Person`.
 
@@ -351,7 +357,8 @@ def draw_person(
             for name, value in kinds[one_of(kind, "kind", tuple(kinds))].items()
         }
         given = {"spread": spread, "asymmetry": asymmetry, "drift": drift, "apart": apart}
-        everything: dict[str, Any] = {"jnd": jnd} | given | settings | more
+        everything: dict[str, Any] = {"jnd": jnd, "directions": directions}
+        everything |= given | settings | more
         return draw_person(manifold, x0, rng, distance, **everything)
     d = manifold.dim
     v = rng.standard_normal(d)
@@ -364,6 +371,9 @@ def draw_person(
         settings["sensitivity"] = np.r_[np.ones(d - 1), 0.0][:, None] * axes
     elif positive(spread, "spread") != 1:
         settings["sensitivity"] = np.geomspace(1, 1 / spread, d)[:, None] * axes
+    elif directions is not None:
+        cared = np.arange(d) < positive_int(directions, "directions")
+        settings["sensitivity"] = np.where(cared, 1.0, FAINT)[:, None] * axes
     seed = int(rng.integers(2**63))
     vectors = {"asymmetry": asymmetry, "drift": drift, "apart": apart}
     for name, length in vectors.items():

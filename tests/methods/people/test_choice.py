@@ -13,7 +13,9 @@ from geoduel.errors import ArgumentError
         (gd.Rotations(2), gd.Bisection),
         (gd.Sphere(3), gd.IdealPoint),
         (gd.Sphere(7), gd.IdealPoint),
-        (gd.Sphere(8), gd.Auto),
+        (gd.Sphere(8), gd.IdealDirection),
+        (gd.Euclidean(50), gd.IdealDirection),
+        (gd.Euclidean(51), gd.Auto),
     ],
 )
 def test_the_dimension_decides(manifold, kind):

@@ -18,12 +18,14 @@ from ..base import Method
 from ..frame import to_numpy
 from ..mixed import Mixed
 from .bisection import Bisection
+from .ideal_direction import IdealDirection
 from .ideal_point import IdealPoint
 from .questions import PersonMethod, QuestionMethod
 
 __all__ = ["for_items", "for_people"]
 
 IDEAL = 6  # most dimensions for IdealPoint
+DIRECTION = 50  # and for IdealDirection
 SWEEPS = 20  # of IdealPoint beyond, where there is a catalogue
 TRIED, SAMPLED = 60, 300  # items tried as the middle of a catalogue, and those that tell how far
 MOST = 0.9  # share of the items within the radius of the prior
@@ -46,9 +48,15 @@ def for_people(manifold: Manifold, budget: int | None = None, of_items: bool = F
     Returns
     -------
     Method
+<<<<<<< HEAD
         `Bisection` for one dimension, `IdealPoint` for 2 to 6, and beyond that for items. Otherwise
         `Auto`, with a ``min_radius`` that a person can tell: 4 degrees on a sphere. With categories
         or whole numbers it is `Mixed`, around such an `Auto`: an ideal point knows no values.
+=======
+        `Bisection` for one dimension, `IdealPoint` for 2 to 6, and beyond that for items,
+        `IdealDirection` for 7 to 50. Otherwise `Auto`, with a ``min_radius`` that a person can
+        tell: 4 degrees on a sphere.
+>>>>>>> manydims
 
     Examples
     --------
@@ -64,6 +72,8 @@ def for_people(manifold: Manifold, budget: int | None = None, of_items: bool = F
         return Bisection()
     if manifold.dim <= IDEAL or of_items:
         return IdealPoint()
+    if manifold.dim <= DIRECTION:
+        return IdealDirection()
     return Auto(min_radius=VISIBLE * manifold.typical_dist)
 
 
