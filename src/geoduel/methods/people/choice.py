@@ -48,15 +48,10 @@ def for_people(manifold: Manifold, budget: int | None = None, of_items: bool = F
     Returns
     -------
     Method
-<<<<<<< HEAD
-        `Bisection` for one dimension, `IdealPoint` for 2 to 6, and beyond that for items. Otherwise
-        `Auto`, with a ``min_radius`` that a person can tell: 4 degrees on a sphere. With categories
-        or whole numbers it is `Mixed`, around such an `Auto`: an ideal point knows no values.
-=======
         `Bisection` for one dimension, `IdealPoint` for 2 to 6, and beyond that for items,
         `IdealDirection` for 7 to 50. Otherwise `Auto`, with a ``min_radius`` that a person can
-        tell: 4 degrees on a sphere.
->>>>>>> manydims
+        tell: 4 degrees on a sphere. With categories or whole numbers it is `Mixed`, around such an
+        `Auto`: an ideal knows no values.
 
     Examples
     --------
