@@ -341,10 +341,10 @@ class DuelNewton(RankedMethod):
         tell points that are closer; see `geoduel.for_people`.
     smoothing : float
         For functions with many small minima on a large shape. Above 0, a run begins with probes of
-        length ``initial_step``, by default half of the manifold's typical distance, and takes a
-        fifth of the answers for accidents of the small minima until probes are a twentieth of that.
-        They shrink ``smoothing`` times seven as slowly. On smooth functions 1 costs up to half as
-        many duels more.
+        length ``initial_step``, by default half of the manifold's typical distance. It takes a
+        fifth of the answers for accidents of the small minima, until probes are a twentieth of that
+        length. Probes shrink ``smoothing`` times seven as slowly meanwhile. On smooth functions 1
+        costs up to half as many duels more.
     ranking : int, optional
         Put so many points in order at once, at least 3, in place of duels. An oracle of
         `geoduel.from_ranking` does it in one round; others are asked pairs, as few as a sort needs.
