@@ -83,8 +83,9 @@ class Use(RuleBasedStateMachine):
         self.own = {} if isinstance(method, str) else {"method": method}
         first = gd.create_study(storage=self.storage, study_name="s", rng=self.seed, **options)
         self.handles = [first, self._load()]
-        self.learns = isinstance(first.method, QuestionMethod)
         self.manifold = first.manifold
+        self.asks = isinstance(first.method, QuestionMethod)  # about whatever it knows
+        self.learns = self.asks or first.method.learns(self.manifold)  # from any pair
 
     def _load(self) -> gd.Study:
         return gd.load_study("s", self.storage, **self.own)
@@ -141,7 +142,7 @@ class Use(RuleBasedStateMachine):
         duel, refusal = attempt(lambda: study.undo(rater=rater), errors.ArgumentError)
         if refusal is not None:
             assert "others have answered what followed" in str(refusal)
-            assert not self.learns
+            assert not self.asks
             return
         after = study.progress()
         was = before.answered + before.skips + before.reports
@@ -159,6 +160,8 @@ class Use(RuleBasedStateMachine):
     @rule(which=WHICH, rater=RATERS, seed=st.integers(0, 99))
     def enqueue(self, which, rater, seed):
         points = self.manifold.random_point(np.random.default_rng(seed), (2,))
+        if (domain := self.study(which).domain) is not None:
+            points = domain.project(points)
         if self.learns:
             duel = self.study(which).enqueue(*points, rater=rater)
             assert (duel.role, duel.state, duel.rater) == ("enqueued", "open", rater)
@@ -176,7 +179,7 @@ class Use(RuleBasedStateMachine):
     @rule(which=WHICH, rater=RATERS)
     def result(self, which, rater):
         study = self.study(which)
-        if rater is not None and not self.learns:
+        if rater is not None and not self.asks:
             with pytest.raises(errors.ArgumentError, match="no result for rater"):
                 study.recommend(rater)
             return
@@ -187,7 +190,7 @@ class Use(RuleBasedStateMachine):
     @rule(which=WHICH)
     def tastes(self, which):
         study = self.study(which)
-        if not self.learns:
+        if not self.asks:
             return
         named = {name for name, rater in study.progress().raters.items() if name and rater.answers}
         members = [name for camp in study.camps() for name in camp.members]
