@@ -58,7 +58,7 @@ IN_A_WORLD = 40  # effective particles in each of them, at least
 EASY, OFF = 0.95, (1.5, 2.5, 4.0, 6.0)
 # Of a catalogue: items among which the best are looked for, pairs drawn, and particles that vote.
 SHORTLIST, DRAWN, VOTERS = 250, 100, 200
-VERIFY = 3.0  # radius for those who look, in JND, below which easy questions are asked
+VERIFY = 1.5  # radius for those who look, in JND, below which easy questions are asked
 
 
 class IdealPointState(NamedTuple):

@@ -54,7 +54,7 @@ __all__ = [
 OTHERS = 6  # JND, lapse, left, bias, tie, Weber fraction: standard normal a priori
 # How lopsided people are: scale and degrees of freedom of Student's distribution of the tilt, as
 # believed, and as the stated region allows for; and the largest tilt.
-TILT, WARY_TILT, MOST_TILT = (0.06, 1.5), (0.3, 3), 0.9
+TILT, WARY_TILT, MOST_TILT = (0.03, 1.5), (0.3, 3), 0.9
 SMOOTH_CORE = 0.18  # the density of the ideal is smooth within this share of the prior radius
 TAIL = 4.0  # power of the length by which that density decays beyond the prior radius
 CHUNK = 40_000  # most numbers in an array: larger ones are allocated page by page each time
@@ -301,9 +301,9 @@ class Perception(NamedTuple):
     Bartlett's decomposition ν L_ii² is χ² with ν - i + 1 degrees of freedom and √ν L_ij standard
     normal.
 
-    The prior of c is that of `log_prior_of_length`. That of t is Student's, about 0: a tenth is
-    usual, and four tenths are possible. An answer to Exp(±h u) then tells where the ideal is to
-    about a tenth of h, however often it is given.
+    The prior of c is that of `log_prior_of_length`. That of t is Student's, about 0: some
+    hundredths are usual, and four tenths are possible. An answer to Exp(±h u) then tells where the
+    ideal is up to such a share of h, however often it is given.
     """
 
     d: int
