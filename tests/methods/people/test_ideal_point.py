@@ -62,10 +62,16 @@ def test_posterior_is_that_of_importance_sampling(ask_and_answer, from_prior):
     w /= w.sum()
     assert 1 / (w @ w) > 50
     centre = median(c, w)
-    wary = wary_of_tilt(np.concatenate(tilts), w)
-    radius = radius_holding(REGION, np.linalg.norm(c - centre, axis=1), wary)
+    radius = radius_holding(REGION, np.linalg.norm(c - centre, axis=1), w)
     assert np.linalg.norm(np.mean([s.best for s in states], axis=0) - centre) < 0.2 * radius
-    assert 0.55 * radius < np.mean([s.known for s in states]) < 1.3 * radius
+    believed = [(pooled(s.belief)[0].ideals, s.belief.weights) for s in states]
+    off = [(np.linalg.norm(x - median(x, v), axis=1), v) for x, v in believed]
+    plain = np.mean([radius_holding(REGION, *one) for one in off])
+    assert 0.55 * radius < plain < 1.3 * radius
+    # The stated region allows for more of a tilt. Few draws tell how much wider that is exactly.
+    wary = wary_of_tilt(np.concatenate(tilts), w)
+    assert radius_holding(REGION, np.linalg.norm(c - centre, axis=1), wary) > radius
+    assert np.mean([s.known for s in states]) > 0.9 * plain
     alike = [s.belief.weights[: len(s.belief.populations[0].logw)].sum() for s in states]
     assert np.mean(alike) == pytest.approx(w[:100_000].sum(), abs=0.2)
 
