@@ -304,4 +304,6 @@ def _solved(factor: np.ndarray, b: np.ndarray, trans: int = 0) -> np.ndarray:
     """L⁻¹ b, or L'⁻¹ b."""
     from scipy.linalg import solve_triangular  # a slow import, for `import geoduel`
 
+    if not len(factor):  # before SciPy 1.15 an error
+        return b
     return solve_triangular(factor, b, trans=trans, lower=True)
