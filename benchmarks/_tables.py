@@ -51,9 +51,23 @@ def about(rows: Iterable[dict[str, Any]], *also: str) -> list[str]:
         versions.setdefault(row["machine"], set()).add(row["geoduel"])
     words = [f"geoduel {' and '.join(sorted(v))}, {m}" for m, v in sorted(versions.items())]
     for key in also:
-        found = sorted({str(row[key]) for row in rows})
-        words.append(f"{key} {', '.join(found)}")
+        found = [row[key] for row in rows]
+        if key == "seeds" and all(isinstance(one, list) and len(one) == 2 for one in found):
+            found = merged(found)
+        told = sorted({str(one) for one in found})
+        words.append(f"{key} {', '.join(told)}")
     return ["", "Measured with " + "; ".join(words) + "."]
+
+
+def merged(ranges: list[list[int]]) -> list[list[int]]:
+    """First and last of ranges, those that overlap taken together."""
+    found: list[list[int]] = []
+    for first, last in sorted(ranges):
+        if found and first <= found[-1][1]:
+            found[-1] = [found[-1][0], max(last, found[-1][1])]
+        else:
+            found.append([first, last])
+    return found
 
 
 def number(value: float | None, digits: int = 3) -> str:
