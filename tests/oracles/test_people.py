@@ -332,6 +332,13 @@ def test_bad_settings_are_named(settings, word):
         Person(PLANE, degrees(0), 0, **settings)
 
 
+def test_a_person_is_drawn_with_one_kind_of_sensitivity():
+    sphere, x0, rng = gd.Sphere(8), np.eye(8)[0], np.random.default_rng(0)
+    for given in ({"spread": 3.0}, {"kind": "metric 1 to 1/3"}, {"kind": "blind to a direction"}):
+        with pytest.raises(ArgumentError, match="directions=5 each say how sensitive"):
+            draw_person(sphere, x0, rng, directions=5, **given)
+
+
 def test_the_ideals_lie_on_the_manifold():
     with pytest.raises(NotOnManifoldError, match="ideal"):
         Person(PLANE, 2 * np.eye(2))

@@ -346,6 +346,16 @@ def test_a_study_that_ends_by_itself_has_no_other_end():
 # -- results ---------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize(
+    ("manifold", "words"),
+    [(gd.Sphere(3), "80 % sure"), (gd.Sphere(9), "80 % sure"), (gd.Sphere(60), "estimated")],
+    ids=repr,
+)
+def test_what_a_person_method_states_is_a_region_in_any_dimension(manifold, words):
+    board = Board(gd.create_study(manifold, rng=0), solo=False)
+    assert board.known(0.1).endswith(f"({words})")
+
+
 def shared(**options) -> Board:
     study = gd.create_study(gd.Simplex(3), study_name="palette", rng=0)
     board = Board(study, lambda x: PICTURE, solo=False, **options)

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .._numerics.arrays import Array, host, namespace
+from ..oracles.ranking import places_of
 
 __all__ = ["Ranks", "in_pairs", "merge_insertion", "most_duels", "sorted_by_duels"]
 
@@ -136,7 +137,7 @@ def sorted_by_duels(points: Array) -> Generator[tuple[Array, Array], Any, np.nda
             try:
                 pairs[row] = sorts[row].send(answer)  # type: ignore[arg-type]
             except StopIteration as end:
-                places[row] = _places(end.value)
+                places[row] = places_of(end.value, k)
         if not pairs:
             break
         x, y = (
@@ -146,16 +147,6 @@ def sorted_by_duels(points: Array) -> Generator[tuple[Array, Array], Any, np.nda
         differ = host(xp.any(x != y, axis=axes))
         told = host((yield x, y)) * differ
         answers = dict(zip(pairs, map(int, told), strict=True))
-    return places
-
-
-def _places(groups: list[list[int]]) -> np.ndarray:
-    """The number of better points, of each."""
-    places = np.zeros(sum(map(len, groups)), dtype=int)
-    before = 0
-    for group in groups:
-        places[group] = before
-        before += len(group)
     return places
 
 

@@ -361,6 +361,11 @@ def draw_person(
         everything |= given | settings | more
         return draw_person(manifold, x0, rng, distance, **everything)
     d = manifold.dim
+    if directions is not None and spread != 1:
+        raise ArgumentError(
+            f"spread={spread} and directions={directions} each say how sensitive people are: give "
+            "one of them"
+        )
     v = rng.standard_normal(d)
     v *= positive(distance, "distance") / np.linalg.norm(v)
     xp = namespace(x0)

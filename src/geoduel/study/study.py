@@ -35,6 +35,7 @@ from ..manifolds.base import Manifold
 from ..methods import Method
 from ..methods.frame import Frame
 from ..methods.people.attention import Verdict
+from ..methods.people.choice import no_choice
 from ..methods.people.questions import PersonMethod, QuestionMethod
 from ..oracles.base import Oracle, check_oracle, handed
 from . import holders
@@ -780,10 +781,7 @@ class Study:
                 )
             return self.catalogue
         if not isinstance(self.method, QuestionMethod):
-            raise ArgumentError(
-                f"among= goes with methods that learn from any pair: 'bisection' in one dimension, "
-                f"'ideal-point' in more; {self.method_name!r} learns from its own questions only"
-            )
+            raise no_choice(repr(self.method_name))
         return Catalogue.of(self.manifold, among)
 
     @property

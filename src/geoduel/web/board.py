@@ -30,7 +30,7 @@ from ..errors import (
     NothingToAskError,
     StudyFinishedError,
 )
-from ..methods import Bisection, IdealPoint
+from ..methods.people.questions import PersonMethod
 from ..study.ranking import LETTERS
 from .numbers import Numbers, as_json, numbers, unit, within
 from .panes import Content, Turned, content, plain
@@ -43,7 +43,6 @@ __all__ = ["Board", "rater_name", "slug"]
 log = logging.getLogger("geoduel.web")
 
 SIDES = ("left", "right")
-_FOR_PEOPLE = (Bisection, IdealPoint)  # whose uncertainty is the radius of an 80 % region
 ANSWERS = (*SIDES, "a", "b", "tie", "skip")
 CANNOT = re.compile(r"(left|right|a|b|both) infeasible")
 RANKING = re.compile(r"[1-6](=?[1-6])*(>[1-6](=?[1-6])*)*")  # by the places on the page
@@ -350,7 +349,7 @@ class Board:
         """Return how well a best point is known, in words and in units."""
         if uncertainty is None or not math.isfinite(uncertainty):
             return ""
-        sure = "80 % sure" if isinstance(self.study.method, _FOR_PEOPLE) else "estimated"
+        sure = "80 % sure" if isinstance(self.study.method, PersonMethod) else "estimated"
         return f"{within(self.study.manifold, uncertainty)} ({sure})"
 
     def best(self, rater: str | None = None) -> dict[str, Any]:

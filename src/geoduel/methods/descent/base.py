@@ -15,7 +15,15 @@ from ...manifolds.base import Manifold
 from ..base import DuelMethod, default_radius
 from ..frame import Frame
 
-__all__ = ["DescentMethod", "RankedMethod", "capped", "converged", "recommend", "stranded"]
+__all__ = [
+    "DescentMethod",
+    "RankedMethod",
+    "beyond_digits",
+    "capped",
+    "converged",
+    "recommend",
+    "stranded",
+]
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ from .ideal_direction import IdealDirection
 from .ideal_point import IdealPoint
 from .questions import PersonMethod, QuestionMethod
 
-__all__ = ["for_items", "for_people"]
+__all__ = ["for_items", "for_people", "no_choice"]
 
 IDEAL = 6  # most dimensions for IdealPoint
 DIRECTION = 50  # and for IdealDirection
@@ -72,6 +72,14 @@ def for_people(manifold: Manifold, budget: int | None = None, of_items: bool = F
     return Auto(min_radius=VISIBLE * manifold.typical_dist)
 
 
+def no_choice(name: str) -> ArgumentError:
+    """The error for a method that cannot choose among items."""
+    return ArgumentError(
+        f"among= goes with methods that learn from any pair: 'bisection' in one dimension, "
+        f"'ideal-point' in more; {name} learns from its own questions only"
+    )
+
+
 def for_items(
     manifold: Manifold, items: Catalogue, method: Method, x0: Any = None
 ) -> tuple[QuestionMethod, Array | None]:
@@ -94,15 +102,12 @@ def for_items(
     Raises
     ------
     ArgumentError
-        If the method learns from its own questions only, or has a domain; or x0 is no point.
+        If the method cannot choose among items, or has a domain; or x0 is no point.
     """
     if is_mixed(manifold):
         raise ArgumentError(f"among= takes no categories and integers, as {manifold} has them")
     if not isinstance(method, QuestionMethod):
-        raise ArgumentError(
-            f"among= goes with methods that learn from any pair: 'bisection' in one dimension, "
-            f"'ideal-point' in more; {type(method).__name__} learns from its own questions only"
-        )
+        raise no_choice(type(method).__name__)
     if method.domain is not None:
         raise ArgumentError("among= and domain= are both given: leave out the items outside")
     chosen: Any = method
