@@ -259,6 +259,33 @@ def _class(base, manifold):
 globals().update({new.__name__: new for new in (_class(*case) for case in CASES)})
 
 
+TORCH = [case for case in CASES if "torch" in case[0].supports]
+LAST = list({type(manifold): (base, manifold) for base, manifold in TORCH}.values())
+
+
+@pytest.mark.parametrize(("base", "manifold"), LAST, ids=[repr(m) for _, m in LAST])
+def test_torch_stays_on_an_accelerator(base, manifold):
+    pytest.importorskip("torch")
+    from samples.accelerator import accelerator
+
+    contract = _class(base, manifold)()
+    with accelerator() as contract.device:
+        contract.test_torch_agrees_with_numpy()
+        contract.test_torch_draws_the_same_numbers()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("base", "manifold"), TORCH, ids=[repr(m) for _, m in TORCH])
+def test_an_accelerator_does_all_that_torch_does(base, manifold):
+    test_torch_stays_on_an_accelerator(base, manifold)
+    from samples.accelerator import accelerator
+
+    contract = _class(base, manifold)()
+    with accelerator() as contract.device:
+        contract.test_torch_gradients_are_derivatives()
+        contract.test_torch_gradients_are_finite()
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(("base", "manifold"), CASES, ids=[repr(m) for _, m in CASES])
 def test_points_stay_on_the_manifold_for_long(base, manifold):
