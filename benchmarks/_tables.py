@@ -126,6 +126,23 @@ def batches() -> list[str]:
     return markdown(heads, map(cells, rows)) + about(rows, "problems", "alone", "seeds")
 
 
+def gpu() -> list[str]:
+    """Tests that passed there, milliseconds a problem, and rates of the attack."""
+    rows = read("gpu")
+    if not rows:
+        return ["Not measured yet."]
+    cells = []
+    for name, row in rows.items():
+        if "ms" in row:
+            said = f"{number(row['ms']['cpu'])} ms a problem", f"{number(row['ms']['cuda'])} ms"
+        elif "bare" in row:
+            said = f"bare network {row['bare']:,.0f} a second", f"{row['attack']:,.0f} a second"
+        else:
+            said = "", f"{row['passed']} passed, {row['failed']} failed"
+        cells.append([name, *said])
+    return markdown(("what", "beside it", "on the GPU"), cells) + about(rows.values(), "device")
+
+
 def geometry_ratios() -> list[str]:
     rows = {k: v for k, v in read("geometry").items() if not k.startswith("accuracy")}
 
@@ -872,6 +889,7 @@ def stated() -> list[str]:
 TABLES: dict[str, Callable[[], list[str]]] = {
     "overhead": overhead,
     "batches": batches,
+    "gpu": gpu,
     "geometry-ratios": geometry_ratios,
     "geometry-accuracy": geometry_accuracy,
     "duels": duels,

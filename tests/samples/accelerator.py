@@ -47,7 +47,7 @@ class Pretence(TorchFunctionMode):
     """Makes functions of torch follow the rules of a second device."""
 
     def __torch_function__(
-        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
+        self, func: Any, types: Any, args: Any = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
         kwargs = dict(kwargs or {})
         tensors = [a for a in trees.tree_leaves((args, kwargs)) if isinstance(a, torch.Tensor)]
@@ -80,7 +80,7 @@ class Pretence(TorchFunctionMode):
 
 
 def _names_a_device(a: Any) -> bool:
-    return isinstance(a, torch.device) or (isinstance(a, str) and a.split(":")[0] in {"cuda", "cpu"})
+    return isinstance(a, torch.device) or (isinstance(a, str) and a[:4] in {"cuda", "cpu"})
 
 
 def _plain(a: torch.Tensor) -> torch.Tensor:
