@@ -5,51 +5,13 @@ Runs of whole problems are in `tests/methods/test_lock_step.py`.
 
 import numpy as np
 import pytest
+from samples.together import runs
 
 import geoduel as gd
 from geoduel.methods.descent import blocks as module
 from geoduel.methods.descent.duel_newton import NewtonState
 
 RNG = np.random.default_rng
-
-
-def runs(manifold, f, x0, flip=0.0, steps=12, seed=0, **settings):
-    """States of every problem, together and alone, with the same wrong answers."""
-    method = gd.DuelNewton(**settings)
-
-    def answer(x, y, coin):
-        return np.sign(f(x) - f(y)) * np.where(coin.random(len(x)) < flip, -1, 1)
-
-    rngs, coins = (RNG(seed + k).spawn(len(x0)) for k in (0, 1))
-    alone = []
-    for x, rng, coin in zip(x0, rngs, coins, strict=True):
-        state = method.start(manifold, x, rng)
-        for _ in range(steps):
-            step, sent = method.step(manifold, state, rng), None
-            try:
-                while True:
-                    a, b = step.send(sent)
-                    one = a.shape == manifold.point_shape
-                    sent = answer(a[None], b[None], coin)[0] if one else answer(a, b, coin)
-            except StopIteration as end:
-                state = end.value
-        alone.append(state)
-
-    rngs, coins = (RNG(seed + k).spawn(len(x0)) for k in (0, 1))
-    together = [method.start(manifold, x, rng) for x, rng in zip(x0, rngs, strict=True)]
-    for _ in range(steps):
-        rounds, sent = method.steps(manifold, together, rngs), None
-        try:
-            while True:
-                new = rounds.send(sent)
-                answers = np.zeros(new.asked.shape)
-                for i, j in enumerate(new.who):
-                    right = new.asked[:, i]
-                    answers[right, i] = answer(new.x[right, i], new.y[right, i], coins[j])
-                sent = answers, np.ones(len(new.who), bool)
-        except StopIteration as end:
-            together = end.value
-    return together, alone
 
 
 def agree(together, alone, eps):
@@ -76,7 +38,7 @@ def test_the_same_states(manifold):
     rng = RNG(1)
     goal = manifold.random_point(rng)
     x0 = manifold.random_point(rng, batch=(3,))
-    agree(*runs(manifold, lambda x: manifold.dist(x, goal) ** 2, x0), 1e-6)
+    agree(*runs(gd.DuelNewton(), manifold, lambda x: manifold.dist(x, goal) ** 2, x0), 1e-6)
 
 
 @pytest.mark.parametrize("settings", [{}, {"min_radius": 0.1}, {"initial_step": 1e-3}])
@@ -85,7 +47,7 @@ def test_the_same_states_where_answers_are_wrong(settings):
     scales = np.array([1.0, 5.0, 25.0])
     x0 = RNG(2).standard_normal((4, 3))
     together, alone = runs(
-        gd.Euclidean(3), lambda x: x**2 @ scales, x0, flip=0.3, steps=25, **settings
+        gd.DuelNewton(**settings), gd.Euclidean(3), lambda x: x**2 @ scales, x0, flip=0.3, steps=25
     )
     agree(together, alone, 1e-6)
     assert any((state.noise or 0) > 0.05 for state in together)
@@ -98,21 +60,24 @@ def test_the_same_states_where_ripples_are_smoothed(flip):
         return np.sum(x**2 - np.cos(9 * x) / 9, -1)
 
     x0 = RNG(2).standard_normal((4, 3))
-    together, alone = runs(gd.Euclidean(3), ripples, x0, flip, 40, smoothing=1.0)
+    together, alone = runs(gd.DuelNewton(smoothing=1.0), gd.Euclidean(3), ripples, x0, flip, 40)
     agree(together, alone, 1e-6)
     assert ({state.answering.coarse for state in together} == {0.0}) == (flip == 0)
 
 
 def test_the_same_states_where_most_duels_tie():
     x0 = RNG(3).standard_normal((4, 3))
-    agree(*runs(gd.Euclidean(3), lambda x: np.round(np.sum(x**2, -1), 1), x0, steps=30), 1e-6)
+    together, alone = runs(
+        gd.DuelNewton(), gd.Euclidean(3), lambda x: np.round(np.sum(x**2, -1), 1), x0, steps=30
+    )
+    agree(together, alone, 1e-6)
 
 
 def test_stacks_of_any_size_are_alike(monkeypatch):
     sphere = gd.Sphere(3)
     x0 = sphere.random_point(RNG(4), batch=(5,))
-    whole, _ = runs(sphere, lambda x: -x[..., 0], x0, steps=8)
+    whole, _ = runs(gd.DuelNewton(), sphere, lambda x: -x[..., 0], x0, steps=8)
     monkeypatch.setattr(module, "TOGETHER", 2)
-    parts, _ = runs(sphere, lambda x: -x[..., 0], x0, steps=8)
+    parts, _ = runs(gd.DuelNewton(), sphere, lambda x: -x[..., 0], x0, steps=8)
     for a, b in zip(whole, parts, strict=True):
         np.testing.assert_allclose(a.point, b.point, atol=1e-12)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import geoduel as gd
-from geoduel.methods.descent.duel_csa import Covariance, Factors
+from geoduel.methods.descent.covariance import Covariance, Factors
 
 MEDIANS = {"quadratic": 898, "quartic": 471, "karcher": 355, "rotation": 203}
 

@@ -8,12 +8,12 @@ all of them; its noise and its counts are its own.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..._numerics.arrays import Array, namespace
+from ..._numerics.arrays import namespace
 from ...manifolds.base import Manifold
 from ..frame import at_least, reach, to_numpy
 from ..rounds import Round, Rounds
@@ -32,21 +32,22 @@ from .rates import (
 )
 from .stacks import Frames, Quadratics, Seen, fits
 
-__all__ = ["blocks"]
+__all__ = ["STACKED", "Probes", "blocks", "mirrored", "parts"]
 
+STACKED = 40  # most dimensions in which stacked matrices are faster than one by one
 TOGETHER = 128  # problems whose matrices are stacked: more would not stay in the processor's cache
 
 
 class Probes(NamedTuple):
-    """What a stack of problems asks; d probes each, and some of them twice.
+    """What a stack of problems asks; n probes each, and some of them twice.
 
     Attributes
     ----------
-    states : sequence of NewtonState
-        Of the problems before the block.
+    states : sequence of NewtonState or CSAState
+        Of the problems before the block or the step.
     frames : Frames
         Their frames.
-    e, steps : ndarray of shape (b, d, d)
+    e, steps : ndarray of shape (b, n, d)
         Whitened directions, and the probes along them.
     again : list of ndarray
         The rows asked twice.
@@ -64,22 +65,30 @@ class Probes(NamedTuple):
     @property
     def most(self) -> int:
         """Duels of the problem that asks most."""
-        return self.e.shape[-1] + max(map(len, self.again))
+        return self.e.shape[1] + max(map(len, self.again))
 
     def filled(self, rows: np.ndarray, k: int) -> np.ndarray:
         """The rows of each problem as they are asked, filled up to k with zeros."""
-        b, d, _ = rows.shape
+        b, n, d = rows.shape
         all_ = np.zeros((b, k, d))
-        all_[:, :d] = rows
+        all_[:, :n] = rows
         for j, again in enumerate(self.again):
             if len(again):
-                all_[j, d : d + len(again)] = rows[j, again]
+                all_[j, n : n + len(again)] = rows[j, again]
         return all_
 
     def asked(self, k: int) -> np.ndarray:
         """Which of k duels are asked, shape (b, k)."""
-        counts = self.e.shape[-1] + np.array([len(again) for again in self.again])
+        counts = self.e.shape[1] + np.array([len(again) for again in self.again])
         return np.arange(k) < counts[:, None]
+
+    def heard(self, signs: np.ndarray) -> list[Noise]:
+        """What the answers to duels asked twice add to the noises."""
+        n = self.e.shape[1]
+        return [
+            noise.see(s[again], s[n : n + len(again)]) if len(again) else noise
+            for noise, again, s in zip(self.noises, self.again, signs, strict=True)
+        ]
 
 
 def blocks(
@@ -102,23 +111,41 @@ def blocks(
         One a problem.
     """
     farthest = reach(manifold) / 4
-    n = len(states)
-    parts = [slice(i, i + TOGETHER) for i in range(0, n, TOGETHER)]
-    probes = [_probes(method, manifold, states[part], rngs[part], farthest) for part in parts]
+    probes = [
+        _probes(method, manifold, states[part], rngs[part], farthest) for part in parts(len(states))
+    ]
+    signs, asked, served = yield from mirrored(manifold, probes)
+    ends: list[Any] = []
+    for each, s, there in zip(probes, signs, asked, strict=True):
+        ends += _after(method, manifold, each, s, there, farthest)
+    return [end if right else None for end, right in zip(ends, served, strict=True)]
+
+
+def parts(n: int) -> list[slice]:
+    """Of n problems, those whose matrices are stacked."""
+    return [slice(i, i + TOGETHER) for i in range(0, n, TOGETHER)]
+
+
+def mirrored(
+    manifold: Manifold, probes: Sequence[Probes]
+) -> Generator[Round, Any, tuple[list[np.ndarray], list[np.ndarray], np.ndarray]]:
+    """Ask the two ends of every probe of all stacks, in one round.
+
+    For each stack the answers, shape (b, k), and which of them were asked; and which of all the
+    problems were served.
+    """
     k = max(each.most for each in probes)
     pairs = [each.frames.pairs(manifold, each.filled(each.steps, k)) for each in probes]
     xp = namespace(pairs[0][0])
     x, y = (xp.concat(ends, axis=1) for ends in zip(*pairs, strict=True))
-    asked = np.concatenate([each.asked(k) for each in probes])
-    answers, served = yield Round(np.arange(n), x, y, asked.T)
+    asked = [each.asked(k) for each in probes]
+    who = np.arange(x.shape[1])
+    answers, served = yield Round(who, x, y, np.concatenate(asked).T)
 
     axes = tuple(range(2, x.ndim))
     # Points that rounding makes equal tell nothing, whatever a noisy oracle says about them.
     signs = (to_numpy(answers) * to_numpy(xp.any(x != y, axis=axes))).T
-    ends: list[Any] = []
-    for part, each in zip(parts, probes, strict=True):
-        ends += _after(method, manifold, each, signs[part], asked[part], farthest)
-    return [end if right else None for end, right in zip(ends, served, strict=True)]
+    return [signs[part] for part in parts(len(who))], asked, served
 
 
 def _probes(
@@ -163,10 +190,7 @@ def _after(
 ) -> list[Any]:
     """The states after the answers: a model, a step, and scale, metric and memory after it."""
     states, d = probes.states, manifold.dim
-    noises = [
-        noise.see(s[again], s[d : d + len(again)]) if len(again) else noise
-        for noise, again, s in zip(probes.noises, probes.again, signs, strict=True)
-    ]
+    noises = probes.heard(signs)
     scale = np.array([state.scale for state in states])
     metric = np.stack([state.metric for state in states])
     kappa = [state.contradiction for state in states]
@@ -225,9 +249,7 @@ def _after(
     noises = [noise.rescaled(r) for noise, r in zip(noises, ratios, strict=True)]
     stays = 1 - np.array([[noise.capacity] for noise in noises])
     to_mean = stays * (np.stack([state.to_mean for state in states]) - step)
-    best = frames.points
-    if to_mean.any():
-        best = _chosen(to_mean.any(axis=1), frames.at(manifold, to_mean), best)
+    best = frames.recommended(manifold, to_mean)
     path = H((p / scale[:, None] + stays * path)[:, None], 0.5)[:, 0]
     seen = seen.moved(p, H)
 
@@ -261,8 +283,3 @@ def _after(
         )
         ends.append(new.ended(manifold, method.x_tol, tied, probe, d))
     return ends
-
-
-def _chosen(which: Any, a: Array, b: Array) -> Array:
-    """Points of ``a`` for some problems, and of ``b`` for the others."""
-    return namespace(a).stack([(a if one else b)[j, ...] for j, one in enumerate(which)])

@@ -13,121 +13,20 @@ from ..._numerics.arrays import Array
 from ...manifolds.base import Manifold
 from ..duels import duels, mirrored_duels
 from ..frame import Frame, at_least, reach
+from ..rounds import Rounds, renumbered
 from .base import RankedMethod, capped, converged, recommend
+from .blocks import STACKED
+from .covariance import Covariance, Factors, cumulated
 from .first_step import Begin, First, begin, directions, first_step
 from .noise import Noise
 from .ranked import corners, ranked, scores, whole
+from .steps import strides
 
-__all__ = ["CSAState", "Covariance", "DuelCSA", "Factors"]
+__all__ = ["CSAState", "DuelCSA"]
 
 FULL = 300  # most dimensions with a full covariance
 OUTSIDE = 0.25  # how far the search may be outside of a domain, in lengths of probes
 WIDEST = 1e-6  # least eigenvalue of C in a domain, relative to the largest: there are none across
-
-
-class Covariance(NamedTuple):
-    """Rank-one CMA: C = A Aᵀ learned from the path of steps, O(d²) a step.
-
-    Coordinates are those of a transported frame, so nothing has to be carried.
-    """
-
-    C: np.ndarray
-    A: np.ndarray  # symmetric root of C, updated lazily
-    path: np.ndarray  # p_c
-
-    @classmethod
-    def of(cls, C: np.ndarray) -> Covariance:
-        """With the given covariance and no path."""
-        return cls(C, _root(C), np.zeros(len(C)))
-
-    def __matmul__(self, z: np.ndarray) -> np.ndarray:
-        """A z, for z of shape (..., d)."""
-        return z @ self.A.T
-
-    def solve(self, v: np.ndarray) -> np.ndarray:
-        """A⁻¹ v, for one vector."""
-        return np.linalg.solve(self.A, v)
-
-    def learn(
-        self, h: np.ndarray, steady: bool, k: int, m: int, least: float = 1e-14
-    ) -> Covariance:
-        """After step A h of iteration k; without ``steady`` the path only fades (h_σ of CMA-ES).
-
-        Eigenvalues of C below ``least`` times the largest are raised in A.
-        """
-        d = len(h)
-        cc = (4 + m / d) / (d + 4 + 2 * m / d)
-        c1 = 2 / ((d + 1.3) ** 2 + m)
-        path = (1 - cc) * self.path + (math.sqrt(cc * (2 - cc)) * (self @ h) if steady else 0.0)
-        C = (1 - c1) * self.C + c1 * np.outer(path, path)
-        late = k % max(1, int(1 / (c1 * d * 10))) == 0
-        return Covariance(C, _root(C, least) if late else self.A, path)
-
-    @property
-    def trace(self) -> float:
-        """Tr C."""
-        return float(np.trace(self.C))
-
-    def vectors(self) -> np.ndarray:
-        """What has to be transported: nothing."""
-        return np.zeros((0, len(self.path)))
-
-    def with_vectors(self, vectors: np.ndarray) -> Covariance:
-        """The same with transported vectors."""
-        return self
-
-
-class Factors(NamedTuple):
-    """LM-MA: A as a product of 4 + 3 log d rank-one factors, O(d log d) a step.
-
-    A z = z_n with z_j = (1 - c_j) z_{j-1} + c_j m_j m_j' z_{j-1}, where m_j is a fading memory of
-    steps with horizon 4^j/4 · d. The m_j are tangent vectors that are transported themselves.
-    """
-
-    m: np.ndarray  # (n, d)
-    used: int = 0
-
-    @classmethod
-    def empty(cls, d: int) -> Factors:
-        """A = I."""
-        return cls(np.zeros((4 + int(3 * math.log(d)), d)))
-
-    def __matmul__(self, z: np.ndarray) -> np.ndarray:
-        """A z, for z of shape (..., d)."""
-        d = z.shape[-1]
-        for j, m in enumerate(self.m[: self.used]):
-            c = 1 / (1.5**j * d)
-            z = (1 - c) * z + c * (z @ m)[..., None] * m
-        return z
-
-    def solve(self, v: np.ndarray) -> np.ndarray:
-        """A⁻¹ v, for one vector."""
-        for j, m in reversed(list(enumerate(self.m[: self.used]))):
-            c = 1 / (1.5**j * len(v))
-            v = (v - c * (v @ m) / (1 - c + c * (m @ m)) * m) / (1 - c)
-        return v
-
-    def learn(self, h: np.ndarray, steady: bool, k: int, m: int, least: float = 0.0) -> Factors:
-        """After the step A h of iteration k."""
-        n, d = self.m.shape
-        c = 4 / (4.0 ** np.arange(n) * d)[:, None]
-        used = min(n, k + 1)
-        learned = (1 - c) * self.m + np.sqrt(c * (2 - c)) * h
-        learned[used:] = 0
-        return Factors(learned, used)
-
-    @property
-    def trace(self) -> float:
-        """Tr A Aᵀ, taken as d: the factors stretch few directions."""
-        return float(self.m.shape[1])
-
-    def vectors(self) -> np.ndarray:
-        """The m_j in use."""
-        return self.m[: self.used]
-
-    def with_vectors(self, vectors: np.ndarray) -> Factors:
-        """The same with transported m_j."""
-        return Factors(np.concatenate([vectors, self.m[self.used :]]), self.used)
 
 
 class CSAState(NamedTuple):
@@ -155,6 +54,11 @@ class CSAState(NamedTuple):
     def noise(self) -> float:
         """Estimated flip rate."""
         return self.answering.flip_rate
+
+    @property
+    def size(self) -> float:
+        """Length of the probes, σ (tr C)^½."""
+        return self.sigma * math.sqrt(self.metric.trace)
 
     @property
     def uncertainty(self) -> float:
@@ -231,6 +135,31 @@ class DuelCSA(RankedMethod):
             return first if isinstance(first, Begin) else self._first_state(manifold, first)
         return (yield from self._step(manifold, state, rng))
 
+    def steps(
+        self, manifold: Manifold, states: list[Any], rngs: list[np.random.Generator]
+    ) -> Rounds:
+        """Steps of all problems together, where stacked matrices are faster than one by one."""
+        if self.domain is not None or self.ranking or manifold.dim > STACKED:
+            return (yield from super().steps(manifold, states, rngs))
+        new = states.copy()
+        begun = [j for j, state in enumerate(states) if isinstance(state, CSAState)]
+        rest = [j for j, state in enumerate(states) if isinstance(state, Begin)]
+        if begun:
+            these = [states[j] for j in begun], [rngs[j] for j in begun]
+            ends = yield from renumbered(strides(self, manifold, *these), begun)
+            for j, end in zip(begun, ends, strict=True):
+                new[j] = end
+        if rest:
+            these = [states[j] for j in rest], [rngs[j] for j in rest]
+            ends = yield from renumbered(super().steps(manifold, *these), rest)
+            for j, end in zip(rest, ends, strict=True):
+                new[j] = end
+        return new
+
+    def per_step(self, d: int) -> int:
+        """How many directions a step takes in d dimensions."""
+        return min(d, max(2, min(self.parallel or 2, d // 3)))
+
     def _first_state(self, manifold: Manifold, first: First) -> CSAState:
         d = manifold.dim
         return CSAState(
@@ -252,7 +181,7 @@ class DuelCSA(RankedMethod):
         k, frame, A, sigma = state.k, state.frame, state.metric, state.sigma
         d = manifold.dim
         count = self.ranking or 0
-        m = min(d, count - 1 if count else max(2, min(self.parallel or 2, d // 3)))
+        m = min(d, count - 1) if count else self.per_step(d)
 
         z = math.sqrt(d) * directions(rng, d, m)
         if count:
@@ -278,13 +207,9 @@ class DuelCSA(RankedMethod):
             outside = capped(ahead - step, most)
             h = h - A.solve(ahead - step - outside) / sigma
 
-        # Cumulative step-size adaptation: |p| of steps that ignore each other is that of N(0, I).
-        c = (m + 2) / (d + m + 5)
-        path = (1 - c) * state.path + math.sqrt(c * (2 - c)) * h
-        length = float(np.linalg.norm(path)) / (math.sqrt(d) * (1 - 1 / (4 * d) + 1 / (21 * d * d)))
-        steady = length < (1.4 + 2 / (d + 1)) * math.sqrt(1 - (1 - c) ** (2 * (k + 1)))
+        path, steady, power = cumulated(state.path, h, k, m)
         A = A.learn(h, steady, k, m, 1e-14 if self.domain is None else WIDEST)
-        sigma *= math.exp(min(1.0, c / (1 + c) * (length - 1)))
+        sigma *= math.exp(power)
         farthest = reach(manifold, self.domain, frame.point)
         sigma = min(sigma, farthest / (2 * math.sqrt(A.trace)))
 
@@ -331,8 +256,3 @@ class DuelCSA(RankedMethod):
             one, other = state.outside + probe[asked], state.outside - probe[asked]
             s = yield from duels(manifold, frame, one, other, self.domain)
         return s[:m], noise.see(s[asked[m:]], s[m:]) if repeats else noise
-
-
-def _root(C: np.ndarray, least: float = 1e-14) -> np.ndarray:
-    w, V = np.linalg.eigh(C)
-    return (V * np.sqrt(np.maximum(w, least * w[-1]))) @ V.T

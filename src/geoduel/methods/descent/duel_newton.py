@@ -18,7 +18,7 @@ from ..duels import mirrored_duels, projected_duels
 from ..frame import Frame, at_least, reach
 from ..rounds import Rounds, in_lock_step, renumbered
 from .base import RankedMethod, beyond_digits, converged, recommend
-from .blocks import blocks
+from .blocks import STACKED, blocks
 from .doubt import BEYOND, Anchor, Claim, Trail, beats, look_around
 from .face import NO_EXITS, Exits, Face, face_at
 from .first_step import Begin, First, begin, directions, first_step
@@ -50,7 +50,6 @@ AGAIN = 1e4  # length of the probes that doubt an end, in those of the end
 COARSE = 0.05  # length of the probes up to which ripples are smoothed, in that of the first
 
 BEYOND_DIGITS = (np.linalg.LinAlgError, OutOfRangeError)  # of steps, or of a metric
-STACKED = 40  # most dimensions in which stacked matrices are faster than one by one
 
 
 class NewtonState(NamedTuple):

@@ -103,6 +103,14 @@ class Frames(NamedTuple):
             y = self.held(manifold, manifold.exp(self.points, self.vectors(manifold, c)))
         return y[0, ...]
 
+    def recommended(self, manifold: Manifold, to_mean: np.ndarray) -> Array:
+        """As `geoduel.methods.descent.base.recommend`, without a domain."""
+        if not to_mean.any():
+            return self.points
+        means, here = self.at(manifold, to_mean), self.points
+        each = [(means if c.any() else here)[j, ...] for j, c in enumerate(to_mean)]
+        return namespace(here).stack(each)
+
     def move(self, manifold: Manifold, c: np.ndarray) -> tuple[Frames, np.ndarray]:
         """As `Frame.land` and `Frame.move`: the frames there, and the steps made, (b, d)."""
         c = self.within(manifold, c[:, None], None)
