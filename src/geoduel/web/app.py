@@ -464,8 +464,8 @@ _SHOWN: dict[int | str, dict[str, Any]] = {
 
 
 def _file(media_type: str) -> Any:
-    """Describe a reply that is no JSON."""
-    schema = {"type": "string"}
+    """Describe a reply that is a file, of JSON or not."""
+    schema = {"type": "object" if media_type == "application/json" else "string"}
     return {200: {"description": "As described.", "content": {media_type: {"schema": schema}}}}
 
 

@@ -35,8 +35,8 @@ _TICKET = 120.0  # seconds in which a browser should start
 class Who(NamedTuple):
     """Whom a token stands for.
 
-    The owner; anyone who may open a new name; or one rater of one study, by the link with a number:
-    it counts the links before it that were taken back.
+    The owner; anyone who may open a new name; or one rater of one study, by a link with a number.
+    The number counts the links that were taken back before it.
     """
 
     role: str
