@@ -85,4 +85,4 @@ def test_no_request_breaks_the_server(board, live, tmp_path, who, kind):
     print(done.stdout[-1000:])  # how many requests, for those who run it with -s
     assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-2000:]
     assert board.study.progress().finished is None  # it is there, and goes on
-    assert board.ask("Bob")["state"] == "question"
+    assert board.ask("Bob")["state"] in ("question", "wait")  # for what others hold

@@ -348,7 +348,7 @@ def chosen_radius(radius: Any, manifold: Manifold, x: Array) -> Any:
     """
     if radius is None:
         return default_radius(manifold, x)
-    first = radius(0) if callable(radius) else radius
+    first: Any = radius(0) if callable(radius) else radius
     least = math.sqrt(eps(x)) / 10 * manifold.typical_dist
     if first < least:
         warnings.warn(

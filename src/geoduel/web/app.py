@@ -103,10 +103,10 @@ class PaneReply(Reply):
 
 
 class RowReply(Reply):
-    """A weight, an angle, a coordinate, or a row of a matrix."""
+    """A weight, an angle, a coordinate, or a row of a matrix; of categories the value."""
 
     name: str
-    values: list[float]
+    values: list[float | str]
     shown: list[str] = Field(description="The values as they are written.")
     unit: str
 

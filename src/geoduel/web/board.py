@@ -384,7 +384,7 @@ class Board:
     def best_content(self, rater: str | None = None, full: bool = False) -> Content | Turned | None:
         """Draw the best point so far, in ``full`` size if wanted; None if it cannot be shown."""
         best = self.study.recommend(rater=rater)
-        return self._drawn(("full" if full else "best", best.tobytes()), best)
+        return self._drawn(("full" if full else "best", self._bytes(best)), best)
 
     def best_named(self, name: str, rater: str | None = None) -> Content | Turned | None:
         """Draw a point that was the best when its pane was sent, or else the best one now.
@@ -394,7 +394,11 @@ class Board:
         best = self._bests.get(name)
         if best is None:
             return self.best_content(rater)
-        return self._drawn(("best", best.tobytes()), best)
+        return self._drawn(("best", self._bytes(best)), best)
+
+    def _bytes(self, point: Any) -> bytes:
+        """What tells a point from others, also one that is a dictionary."""
+        return self.study.manifold.pack(point).tobytes()
 
     def outcome(self, rater: str, everything: bool = True) -> dict[str, Any]:
         """Return what the last page of a rater shows.
@@ -593,7 +597,7 @@ class Board:
         return found | ({"pane": self._best_pane(point, rater)} if panes else {})
 
     def _best_pane(self, point: Any, rater: str | None = None) -> dict[str, Any]:
-        key = self.study.manifold.pack(point).tobytes()
+        key = self._bytes(point)
         name = hashlib.sha256(key).hexdigest()[:24]
         self._bests[name] = point
         while len(self._bests) > 1000:
