@@ -816,6 +816,30 @@ def level() -> list[str]:
     return markdown(heads, cells) + about(rows.values(), "photos", "people", "seeds")
 
 
+def digits() -> list[str]:
+    """Worst errors of the geometry in rounding units, double and single precision."""
+    rows = read("digits")
+    if not rows:
+        return ["Not measured yet."]
+    known = {  # manifolds that are others of the package
+        "Sphere(3, 2)": "ComplexSphere(3)",
+        "Power(Sphere(3), 2)": "Oblique(3, 2)",
+        "Product(Rotations(3), Euclidean(3), names=('rotation', 'translation'))": "SE(3)",
+    }
+    cells = []
+    for name, row in rows.items():
+        found = [
+            ", ".join(
+                number(row[dtype][op], 2) if op in row[dtype] else "–"
+                for dtype in ("float64", "float32")
+            )
+            for op in ("exp", "log", "dist", "digits")
+        ]
+        cells.append([known.get(name, name), *found])
+    heads = ("", "exp", "log", "dist", "dist, relative")
+    return markdown(heads, cells) + about(rows.values(), "seeds")
+
+
 def faults() -> list[str]:
     rows = read("faults")
     if not rows:
@@ -923,6 +947,7 @@ TABLES: dict[str, Callable[[], list[str]]] = {
     "crowds": crowds,
     "catalogues": catalogues,
     "level": level,
+    "digits": digits,
     "faults": faults,
     "bad-oracles": bad_oracles,
 }

@@ -16,7 +16,13 @@ import pytest
 
 import geoduel as gd
 
-METHODS = {"auto": {}, "duel-csa": {}, "block": {}, "rdngd": {"step_size": 0.05, "radius": 0.01}}
+METHODS = {
+    "auto": {},
+    "rankings": {"method": "auto", "ranking": 8},
+    "duel-csa": {},
+    "block": {},
+    "rdngd": {"step_size": 0.05, "radius": 0.01},
+}
 
 
 def duels_of(manifold: gd.Manifold, x0, f, method: str, n: int) -> tuple[np.ndarray, list[int]]:
@@ -30,7 +36,8 @@ def duels_of(manifold: gd.Manifold, x0, f, method: str, n: int) -> tuple[np.ndar
         answers.append(int(difference > 0) - int(difference < 0))
         return answers[-1]
 
-    gd.minimize(oracle, manifold, x0, method=method, budget=n, rng=0, **METHODS[method])
+    settings = {"method": method, "budget": n, "rng": 0} | METHODS[method]
+    gd.minimize(oracle, manifold, x0, **settings)
     return np.array(points), answers
 
 

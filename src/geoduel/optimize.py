@@ -239,7 +239,6 @@ def minimize(
     own = getattr(method, "domain", None)  # of an instance, which need not be told it again
     manifold, feasible = as_place(manifold, own if domain is None else domain, x0)
     feasible = None if feasible is own else feasible
-    oracle = handed(oracle, manifold.unpack if manifold.names else None)
     if items is None:
         chosen = mixed_if_needed(named(method, feasible, dict(options)), manifold)
     else:
@@ -260,6 +259,8 @@ def minimize(
         chosen = replace(chosen, budget=budget)
 
     with ExitStack() as stack:
+        unpack = manifold.unpack if manifold.names else None
+        oracle = stack.enter_context(handed(oracle, unpack))
         if log is not None:
             about = {
                 "manifold": repr(manifold),

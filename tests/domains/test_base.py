@@ -4,26 +4,11 @@ import math
 
 import numpy as np
 import pytest
-from samples.sets import BALLS, POLYTOPES, RNG, ball_of, interval, spd, symmetric
+from samples.sets import DOMAINS, RNG, interval, spd, symmetric
 
 import geoduel as gd
 from geoduel.domains import L2Ball
 from geoduel.errors import ArgumentError, EmptySetError, NotOnManifoldError
-
-
-def every_domain():
-    low, up = interval(7, 3)
-    yield "interval", gd.SPDInterval(low, up)
-    yield "closed form", gd.SPDInterval(low, up, method="closed-form")
-    for name in BALLS:
-        yield name, ball_of(name)[1]
-    yield from POLYTOPES.items()
-    yield "ratios", gd.Interval(1e-3, 10.0, log=True)
-    yield "space", gd.space(a=(-1, 3), b=ball_of("sphere")[1], c=(gd.Euclidean(3), [(0, 1)] * 3))
-    yield "both", gd.Intersection(L2Ball(3, 9.0), gd.Box(np.zeros(3), np.ones(3)))
-
-
-DOMAINS = dict(every_domain())
 
 
 def problem(domain, batch, seed=0):

@@ -147,3 +147,24 @@ def test_a_method_may_see_to_its_border_itself():
 def test_arrays_are_not_copied():
     x = np.ones(3, dtype=np.float32)
     assert as_array(x) is x
+
+
+@pytest.mark.parametrize("m", [m for m in WHOLE if m.point_shape != (1,)], ids=repr)
+def test_arrays_of_wrong_shapes_are_named(m):
+    """Where numbers of another shape cannot be used; and leading axes that do not fit together."""
+    x, wrong = m.random_point(0, (2,)), np.ones((2, *(n + 1 for n in m.point_shape)))
+    u = m.unit_tangent(0, x)
+    for name, call in {
+        "y": lambda: m.dist(x, wrong),
+        "v": lambda: m.exp(x, wrong),
+        "u": lambda: m.inner(x, wrong, u),
+        "x": lambda: m.log(wrong, x),
+        "c": lambda: m.from_coords(x, np.ones((2, m.dim + 2))),
+    }.items():
+        who = "a point or vector" if isinstance(m, gd.Product) and name != "c" else name
+        with pytest.raises(ArgumentError, match=rf"^{who} has shape \(2, .*expected \(\.\.\., "):
+            call()
+    three = m.random_point(0, (3,))
+    for call in (lambda: m.dist(x, three), lambda: m.log(x, three), lambda: m.exp(three, u)):
+        with pytest.raises(ArgumentError, match=r"^the leading axes do not broadcast: \([23],"):
+            call()

@@ -28,7 +28,7 @@ def test_distance_is_the_angle_to_the_last_digits(angle):
 
 @pytest.mark.parametrize("n", [3, 10, 100])
 def test_distance_and_logarithm_of_batches_near_far_and_mixed(n):
-    """Against the chords in extended precision; |x| and |y| are off 1 by a rounding unit or so."""
+    """Against the angle in extended precision; |x| and |y| are off 1 by a rounding unit or so."""
     if np.finfo(np.longdouble).eps > 1e-18:
         pytest.skip("long double is double here")
     sphere, rng, unit = gd.Sphere(n), RNG(9), EPS
@@ -42,8 +42,11 @@ def test_distance_and_logarithm_of_batches_near_far_and_mixed(n):
     for angle in batches:
         y = sphere.exp(x, angle[:, None] * u)
         wide_x, wide_y = x.astype(np.longdouble), y.astype(np.longdouble)
-        minus, plus = ((wide_y - s * wide_x) for s in (1, -1))
-        exact = 2 * np.arctan2(*(np.sqrt(np.vecdot(a, a)) for a in (minus, plus)))
+        along = np.vecdot(wide_x, wide_y)
+        chord = wide_y - np.sign(along)[:, None] * wide_x  # whose radial part counts for nothing
+        x2 = np.vecdot(wide_x, wide_x)
+        aside = chord - (np.vecdot(chord, wide_x) / x2)[:, None] * wide_x
+        exact = np.arctan2(np.sqrt(np.vecdot(aside, aside)), along / np.sqrt(x2))
         distance = sphere.dist(x, y)
         assert np.all(abs(distance - exact) <= 8 * unit * np.minimum(exact, 1))
         one_by_one = [sphere.dist(a, b) for a, b in zip(x, y, strict=True)]
@@ -172,7 +175,7 @@ def test_huge_and_tiny_arrays_have_a_direction():
 def test_a_vector_of_another_length_is_refused():
     x, v = np.array([1.0, 0.0, 0.0]), np.zeros(5)
     for operation in (SPHERE.exp, SPHERE.exp_pair, SPHERE.dist, SPHERE.log):
-        with pytest.raises(ValueError, match=r"broadcast|core dimension"):
+        with pytest.raises(ValueError, match=r"^x has shape \(3,\), expected"):
             operation(x, v)
 
 

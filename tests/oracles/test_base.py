@@ -176,28 +176,63 @@ ORACLES = {
 
 @pytest.mark.parametrize("kind", ORACLES)
 def test_functions_are_handed_dictionaries_and_wrappers_arrays(kind):
-    oracle = handed(ORACLES[kind](), SOUND.unpack)
-    assert answers(oracle, LOUD, SOFT, 1) == 1
-    pairs = np.stack([LOUD, SOFT]), np.stack([SOFT, LOUD])
-    np.testing.assert_array_equal(answers(oracle, *pairs, 1), [1, -1])
-    with ThreadPoolExecutor(2) as pool:
-        np.testing.assert_array_equal(answers(oracle, *pairs, 1, pool), [1, -1])
+    with handed(ORACLES[kind](), SOUND.unpack) as oracle:
+        assert answers(oracle, LOUD, SOFT, 1) == 1
+        pairs = np.stack([LOUD, SOFT]), np.stack([SOFT, LOUD])
+        np.testing.assert_array_equal(answers(oracle, *pairs, 1), [1, -1])
+        with ThreadPoolExecutor(2) as pool:
+            np.testing.assert_array_equal(answers(oracle, *pairs, 1, pool), [1, -1])
 
 
 def test_the_next_run_may_have_no_names():
     for make in (lambda f: f, gd.Counted):
         oracle = make(lambda a, b: 1 if a["gain"] > b["gain"] else -1)
-        assert answers(handed(oracle, SOUND.unpack), LOUD, SOFT, 1) == 1
-        with pytest.raises(OracleError, match="IndexError"):
-            answers(handed(handed(oracle, SOUND.unpack), None), LOUD, SOFT, 1)
+        with handed(oracle, SOUND.unpack) as first:
+            assert answers(first, LOUD, SOFT, 1) == 1
+        with handed(oracle, None) as second, pytest.raises(OracleError, match="IndexError"):
+            answers(second, LOUD, SOFT, 1)
+
+
+def test_the_next_run_may_have_other_names():
+    """Nothing is remembered of points that were the same numbers under other names."""
+    first = gd.Product(gd.Euclidean(1), gd.Euclidean(1), names=["gain", "bass"])
+    second = gd.Product(gd.Euclidean(1), gd.Euclidean(1), names=["bass", "gain"])
+    for vectorized in (False, True):
+        oracle = gd.from_objective(gain, vectorized)
+        for m, loud in ((first, np.array([2.0, 1.0])), (second, np.array([1.0, 2.0]))):
+            pairs = np.stack([loud, loud[::-1]]), np.stack([loud[::-1], loud])
+            with handed(oracle, m.unpack):
+                assert answers(oracle, loud, loud[::-1].copy(), 1) == 1
+                np.testing.assert_array_equal(answers(oracle, *pairs, 1), [1, -1])
+
+
+@pytest.mark.parametrize("kind", ORACLES)
+def test_runs_at_the_same_time_need_the_same_names(kind):
+    """One object serves runs whose points are alike; else it is refused, and both are right."""
+    oracle = ORACLES[kind]()
+    bare, equal = gd.Counted(oracle), gd.Product(*SOUND.factors, names=SOUND.names)
+    other = gd.Product(*SOUND.factors, names=["gain", "bass"])
+    with handed(oracle, SOUND.unpack) as one, handed(oracle, equal.unpack) as two:
+        assert answers(one, LOUD, SOFT, 1) == answers(two, LOUD, SOFT, 1) == 1
+        if kind == "own":
+            return  # a caller's function is wrapped, for each run
+        for unpack in (None, other.unpack):
+            with pytest.raises(ArgumentError, match="at work in another run"), handed(bare, unpack):
+                pass
+        assert answers(one, LOUD, SOFT, 1) == 1
+    with handed(bare, None):
+        pass
 
 
 def test_what_goes_to_workers_takes_the_names_along():
-    oracle = handed(gd.from_objective(gain), SOUND.unpack)
-    assert answers(pickle.loads(pickle.dumps(oracle)), LOUD, SOFT, 1) == 1
-    own = handed(sign, SOUND.unpack)
-    assert answers(pickle.loads(pickle.dumps(own)), LOUD, SOFT, 1) == 1
-    assert repr(own) == repr(sign)
+    with handed(gd.from_objective(gain), SOUND.unpack) as oracle:
+        travelled = pickle.loads(pickle.dumps(oracle))
+        assert answers(travelled, LOUD, SOFT, 1) == 1
+        with handed(travelled, None):  # it is at work elsewhere
+            pass
+    with handed(sign, SOUND.unpack) as own:
+        assert answers(pickle.loads(pickle.dumps(own)), LOUD, SOFT, 1) == 1
+        assert repr(own) == repr(sign)
 
 
 def test_functions_may_overwrite_the_parts():
@@ -207,5 +242,6 @@ def test_functions_may_overwrite_the_parts():
         return cost
 
     before = LOUD.copy()
-    handed(gd.from_objective(spoils), SOUND.unpack)(LOUD, SOFT)
+    with handed(gd.from_objective(spoils), SOUND.unpack) as oracle:
+        oracle(LOUD, SOFT)
     np.testing.assert_array_equal(LOUD, before)

@@ -58,3 +58,18 @@ POLYTOPES = {
     "simplex": gd.ProbabilitySimplex(4, 2.0),
     "point": gd.ProbabilitySimplex(1),
 }
+
+
+def _every_domain():
+    low, up = interval(7, 3)
+    yield "interval", gd.SPDInterval(low, up)
+    yield "closed form", gd.SPDInterval(low, up, method="closed-form")
+    for name in BALLS:
+        yield name, ball_of(name)[1]
+    yield from POLYTOPES.items()
+    yield "ratios", gd.Interval(1e-3, 10.0, log=True)
+    yield "space", gd.space(a=(-1, 3), b=ball_of("sphere")[1], c=(gd.Euclidean(3), [(0, 1)] * 3))
+    yield "both", gd.Intersection(gd.domains.L2Ball(3, 9.0), gd.Box(np.zeros(3), np.ones(3)))
+
+
+DOMAINS = dict(_every_domain())

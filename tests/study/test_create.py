@@ -224,6 +224,27 @@ def test_oracles_of_a_named_study_are_handed_dictionaries():
     assert run.x["gain"] == same.recommend()["gain"]  # to the last bit
 
 
+def test_one_oracle_is_not_lent_to_a_run_with_other_names():
+    """Within a callback of a study another run starts: refused by name, and the study goes on."""
+    oracle = gd.from_objective(off)
+    study = gd.create_study(SOUND, method="duel-newton", rng=0)
+    same = gd.create_study(SOUND, method="duel-newton", rng=0)
+    refused = []
+
+    def elsewhere(*_):
+        same.optimize(oracle, 1)
+        for place in (gd.Euclidean(3), gd.space(gain=(0, 1), mix=gd.Simplex(2), freq=(1, 9))):
+            with pytest.raises(errors.ArgumentError, match=r"^oracle .* in another run") as error:
+                gd.minimize(oracle, place, budget=5, rng=0)
+            refused.append(error)
+
+    study.optimize(oracle, 5, callbacks=[elsewhere])
+    assert len(refused) == 10
+    assert study.progress().answered == same.progress().answered == 5
+    with pytest.raises(errors.OracleError, match="the objective raised"):
+        gd.minimize(oracle, gd.Euclidean(3), budget=5, rng=0)  # it takes dictionaries
+
+
 def test_a_named_study_keeps_to_a_set_of_one_parameter():
     study = gd.create_study(SOUND, domain={"freq": (2, 3)}, rng=0)
     told(study, 8)

@@ -18,6 +18,7 @@ import numpy as np
 import pytest
 
 import geoduel as gd
+from geoduel.cli import main
 from geoduel.web import Board, Content, Turned, create_app
 from geoduel.web.guard import MAX_BODY, Guard
 from geoduel.web.keys import Keys
@@ -87,6 +88,67 @@ def test_nobody_answers_undoes_or_reads_as_another(client, board):
             page = client.get("/s/tilt", params={"rater": name}, headers=bearer(token) | PAGE)
             assert "data-rater" not in page.text  # at most the page that asks for a name
     assert [(duel.rater, duel.answer) for duel in board.study.duels] == before
+
+
+def test_a_link_that_was_taken_back_opens_nothing(client, board):
+    """Nor do its cookies; another rater's link, the owner's and all answers stay."""
+    bob, ann, owner = KEYS.personal("tilt", "Bob"), KEYS.personal("tilt", "Ann"), bearer(TOKEN)
+    browser = {
+        name: f"geoduel-80{KEYS.cookie(KEYS.read(token))[0]}={token}"
+        for name, token in (("Bob", bob), ("Ann", ann))
+    }
+    assert set(attempts(client, {"cookie": browser["Bob"]}, "Bob").values()) == {200}
+    answers = [(duel.rater, duel.answer) for duel in board.study.duels]
+    revoke = "/api/studies/tilt/revoke"
+    for nobody in (bearer(ann), bearer(bob), bearer(KEYS.rater)):
+        assert client.post(revoke, json={"rater": "Bob"}, headers=nobody).status_code == 403
+    reply = client.post(revoke, json={"rater": " Bob"}, headers=owner).json()
+    assert reply["rater"] == "Bob"
+    for headers in (bearer(bob), {"cookie": browser["Bob"]}):
+        assert set(attempts(client, headers, "Bob").values()) == {401}
+    assert client.get(f"/s/tilt?rater=Bob&token={bob}", headers=PAGE).status_code == 401
+    for headers in (bearer(ann), {"cookie": browser["Ann"]}):
+        assert set(attempts(client, headers, "Ann").values()) <= {200, 409}
+    shared = bearer(KEYS.rater)
+    assert (
+        client.post("/api/studies/tilt/join", json={"rater": "bob"}, headers=shared).status_code
+        == 409
+    )
+    assert [d for d in ((d.rater, d.answer) for d in board.study.duels) if d[0] == "Bob"] == answers
+
+    # The owner's page makes a new link, which opens the name and shows its own address.
+    again = client.post("/api/studies/tilt/join", json={"rater": "Bob"}, headers=owner).json()
+    assert again == reply
+    assert reply["token"] not in (bob, None)
+    page = client.get(f"/{reply['link']}", headers=PAGE)  # leaves a cookie
+    assert "data-rater" in page.text
+    assert html.escape(reply["token"]) in page.text
+    assert set(attempts(client, bearer(reply["token"]), "Bob").values()) == {200}
+
+
+def test_a_name_that_nobody_used_stays_shut_once_its_link_is_taken_back(client, board):
+    client.post("/api/studies/tilt/revoke", json={"rater": "Cid"}, headers=bearer(TOKEN))
+    for token in (KEYS.personal("tilt", "Cid"), KEYS.personal("tilt", "Cid", 2)):
+        assert set(attempts(client, bearer(token), "Cid").values()) == {401}
+    body = {"rater": "CID"}
+    joined = client.post("/api/studies/tilt/join", json=body, headers=bearer(KEYS.rater))
+    assert joined.status_code == 409
+
+
+def test_a_link_can_be_taken_back_by_another_program(tmp_path, make_client, monkeypatch):
+    """Noticed within `_LINKS_STAY`, here at once; and after a restart; and in a copy."""
+    url = f"sqlite:///{tmp_path}/tilt.db"
+    gd.create_study(gd.Rotations(2), storage=url, study_name="tilt", rng=0)
+    ann, bob = (bearer(KEYS.personal("tilt", name)) for name in ("Ann", "Bob"))
+    client = make_client(Board(gd.load_study("tilt", url)), token=TOKEN)
+    ask = "/api/studies/tilt/ask"
+    assert client.post(ask, json={}, headers=ann).status_code == 200
+    assert main(["revoke", url, "tilt", "Ann"]) == 0
+    monkeypatch.setattr("geoduel.web.board._LINKS_STAY", 0.0)
+    for served in (client, make_client(Board(gd.load_study("tilt", url)), token=TOKEN)):
+        assert served.post(ask, json={}, headers=ann).status_code == 401
+        assert served.post(ask, json={}, headers=bob).status_code == 200
+    assert main(["revoke", url, "tilt", "  "]) == 2
 
 
 def test_a_rater_sees_the_choices_of_no_other(client):

@@ -418,3 +418,18 @@ def test_a_name_stays_taken_after_a_restart(make_client, tmp_path):
         link = {"authorization": f"Bearer {client.app.state.keys.rater}"}
         reply = client.post("/api/studies/s/join", json={"rater": "Ann"}, headers=link)
         assert reply.status_code == code
+
+
+def test_results_of_named_parts_and_categories_are_shown(make_client):
+    """Their points are dictionaries: the last page, its pictures and the downloads."""
+    place = gd.space(gain=(-12, 12), kind=["soft", "loud"], layers=range(1, 5))
+    board = Board(gd.create_study(place, study_name="tilt", rng=0), solo=True)
+    client, at = make_client(board), "/api/studies/tilt"
+    for _ in range(3):
+        question = client.post(f"{at}/ask", json={}).json()
+        client.post(f"{at}/tell", json={"id": question["id"], "answer": "left"})
+    found, best = client.post(f"{at}/finish", json={}).json(), board.study.recommend()
+    values = [value for row in found["numbers"]["rows"] for value in row["values"]]
+    assert best["kind"] in values
+    for path in ("picture", "best/0", "result", "result.json", "result.csv", "history", "map"):
+        assert client.get(f"{at}/{path}").status_code == 200, path

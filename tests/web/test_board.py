@@ -24,8 +24,9 @@ from geoduel.web.app import (
     SummaryReply,
     Tell,
 )
-from geoduel.web.board import rater_name, slug
+from geoduel.web.board import slug
 from geoduel.web.pages import static
+from geoduel.web.raters import rater_name
 
 PLANE = gd.Rotations(2)
 PICTURE = Content(b"\x89PNG", "image/png", "a horizon")

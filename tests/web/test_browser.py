@@ -696,6 +696,36 @@ def test_scripts_of_html_run_shut_away_and_only_if_wanted(browser, live):
 
 
 @pytest.mark.slow
+def test_the_owner_takes_a_link_back(browser, page, live):
+    study = gd.create_study(PLANE, x0=np.eye(2), study_name="tilt", rng=0)
+    board, token = Board(study), "a long enough token"
+    server = live(create_app(board, token=token, solo=False))
+    page.goto(f"{server.address}/?token={token}")
+    page.wait_for_selector("text=Live")
+    said = page.locator("[data-part=copied]")
+    page.click("text=Take the link back")
+    page.wait_for_selector("text=Name the rater")
+    page.fill(f"#name-{board.key}", "Ann")
+    page.click("text=Copy link")
+    page.wait_for_selector("text=rater=Ann")
+    link = said.inner_text().removeprefix("Copied: ")
+    ann = browser.new_context().new_page()
+    ann.goto(link)
+    ready(ann)
+    page.once("dialog", lambda dialog: dialog.dismiss())
+    page.click("text=Take the link back")
+    assert study.user_attrs == {}
+    page.once("dialog", lambda dialog: dialog.accept())
+    page.click("text=Take the link back")
+    page.wait_for_selector("text=The link of Ann is void")
+    assert ann.reload().status == ann.goto(link).status == 401
+    page.click("text=Copy link")
+    page.wait_for_selector("text=rater=Ann")
+    ann.goto(said.inner_text().removeprefix("Copied: "))
+    ready(ann)
+
+
+@pytest.mark.slow
 def test_several_raters_and_the_owner(browser, page, live):
     study = gd.create_study(PLANE, x0=np.eye(2), study_name="<i>tilt</i>", rng=0)
     picture = Content(_png(), "image/png")

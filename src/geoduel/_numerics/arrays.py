@@ -154,6 +154,38 @@ def settled(
     return u, product(u, u)
 
 
+def tangent_if_short(
+    x: Array,
+    v: Array,
+    square: Array,
+    axes: int,
+    project: Callable[[Array, Array], Array],
+) -> Array:
+    """Differences of points near x, made tangent where rounding has turned them off.
+
+    Points are on a manifold up to rounding, so a difference of length d is tangent up to ε/d. From
+    d = 4√ε on that is as tangent as `Manifold.check_tangent` asks for, and nothing is done.
+
+    Parameters
+    ----------
+    x : array of shape (..., *point_shape)
+        Points.
+    v : array of shape (..., *point_shape)
+        Vectors that would be tangent at x without rounding.
+    square : array of shape (...)
+        Their squared lengths, in units of the entries.
+    axes : int
+        Axes of a point.
+    project : callable
+        ``project(x, v)`` is the nearest tangent vector.
+    """
+    least = 16 * eps(v)
+    if surely(square >= least):
+        return v
+    # What the first projection leaves may be rounding alone.
+    return where(expand(square < least, axes), project(x, project(x, v)), v)
+
+
 def signs(a: Array) -> Array:
     """1 and -1, by the sign of each number; 1 for zero."""
     if type(a) is _NDARRAY:
@@ -190,7 +222,7 @@ def dot(u: Array, v: Array, first: int = 0) -> Array:
     if xp is np:
         n = u.shape[-1]
         if u.ndim == v.ndim == 1:
-            if not first and u.dtype is _FLOAT64 is v.dtype and n == v.shape[0]:
+            if not first and u.dtype is _FLOAT64 is v.dtype and n == v.shape[0] and n:
                 return blas().ddot(u, v)  # quicker than NumPy's, and silent where it overflows
         elif n == v.shape[-1] and n <= _SHORT:
             return fast_short_dot(u, v, first)

@@ -31,6 +31,7 @@ __all__ = [
     "exponential",
     "hadamard",
     "pack",
+    "refuse_beyond",
     "spectral",
     "sym",
     "unpack",
@@ -196,6 +197,15 @@ def spectral(vectors: Array, values: Array) -> Array:
 # -- the exponential along a line ------------------------------------------------------------------
 
 
+def refuse_beyond(reach: Array, like: Array, what: str) -> None:
+    """Raise where eigenvalues e^±reach leave the numbers of an array's dtype."""
+    if top(reach) > math.log(namespace(like).finfo(like.dtype).max):
+        raise OutOfRangeError(
+            f"v is too long for exp on SPD: eigenvalues {what} exp({top(reach):.6g}), beyond the "
+            f"numbers of {like.dtype}"
+        )
+
+
 def exponential(
     w: Array,
     left: Array,
@@ -221,7 +231,6 @@ def exponential(
     xp = namespace(w)
     values, vectors = spectrum or eigh(detached(w))
     size = xp.maximum(abs(values[..., 0]), abs(values[..., -1]))
-    most = math.log(xp.finfo(w.dtype).max)
     start = fast_matmul(left, vectors)
     end = start if right is None else fast_matmul(right.mT, vectors)
 
@@ -229,11 +238,7 @@ def exponential(
         numbers = detached(t)
         a = expand(numbers, 1) * values
         reach = abs(numbers) * size
-        if top(reach) > most:
-            raise OutOfRangeError(
-                f"v is too long for exp on SPD: eigenvalues change by a factor of "
-                f"exp({top(reach):.6g}), beyond the numbers of {w.dtype}"
-            )
+        refuse_beyond(reach, w, "change by a factor of")
         near = reach <= 1
         if isinstance(near, np.bool):  # one problem
             e, before = (xp.expm1(a), product) if near else (xp.exp(a), 0.0)

@@ -10,7 +10,7 @@ from .._numerics.batches import as_like
 from .._support.check import real
 from ..errors import ArgumentError, EmptySetError
 from ..manifolds.base import Manifold
-from .base import Domain, number_of, positive_part, tolerance_of
+from .base import Domain, all_finite, number_of, positive_part, tolerance_of
 
 __all__ = ["Ball"]
 
@@ -105,7 +105,8 @@ class Ball(Domain):
 
     def violation(self, x: Array) -> Array:
         distance = number_of(self.manifold.dist(as_like(self.center, x), x))
-        return positive_part(distance - self.radius)
+        finite = all_finite(x, len(self.manifold.point_shape))
+        return namespace(x).where(finite, positive_part(distance - self.radius), math.inf)
 
     def project(self, y: Array) -> Array:
         self._check(y, "y")

@@ -11,7 +11,7 @@ from .._numerics.arrays import Array, eps, namespace
 from ..errors import ArgumentError
 from ..manifolds.base import Manifold
 
-__all__ = ["Domain", "number_of", "positive_part", "tolerance_of"]
+__all__ = ["Domain", "all_finite", "number_of", "positive_part", "tolerance_of"]
 
 
 class Domain(ABC):
@@ -64,6 +64,7 @@ class Domain(ABC):
     def violation(self, x: Array) -> Array:
         """How far points are outside, shape ``(...)``: zero inside, growing with the distance.
 
+        Infinite, or NaN, where an entry is not finite.
         By default the distance to the projection; sets with a cheaper measure use it.
         """
         return number_of(self.manifold.dist(x, self.project(x)))
@@ -81,6 +82,12 @@ class Domain(ABC):
                 f"{name} must be an array of shape {words} for {self}, got "
                 f"{tuple(a.shape) if hasattr(a, 'shape') else type(a).__name__}"
             )
+
+
+def all_finite(x: Array, axes: int) -> Array:
+    """Whether all entries of points are finite, shape ``(...)``: else they are in no set."""
+    xp = namespace(x)
+    return xp.all(xp.isfinite(x), axis=tuple(range(-axes, 0)))
 
 
 def tolerance_of(tol: float | None, x: Array) -> float:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from .._numerics.arrays import Array, namespace
 from ..errors import ArgumentError
 from ..manifolds.product import Product
-from .base import Domain, number_of
+from .base import Domain, all_finite, number_of
 
 __all__ = ["Space"]
 
@@ -78,7 +78,7 @@ class Space(Domain):
 
     def contains(self, x: Array, tol: float | None = None) -> Array:
         self._check(x, "x")
-        inside = x[..., 0] == x[..., 0]
+        inside = all_finite(x, 1)
         triples = zip(self.domains, self.manifold.split(x), self.manifold.weights, strict=True)
         for domain, part, weight in triples:
             if domain is not None:

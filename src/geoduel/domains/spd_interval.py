@@ -9,7 +9,7 @@ from typing import Literal
 
 import numpy as np
 
-from .._numerics.arrays import Array, eps, namespace, safe_sqrt
+from .._numerics.arrays import Array, eps, expand, namespace, safe_sqrt
 from .._numerics.batches import as_like
 from .._numerics.linalg import eigh, factor
 from .._numerics.symmetric import sym
@@ -25,7 +25,7 @@ from ._interval import (
     newton_log_trace,
     value_and_gap,
 )
-from .base import Domain, positive_part, tolerance_of
+from .base import Domain, all_finite, positive_part, tolerance_of
 
 __all__ = ["LinearMinimum", "Nearest", "SPDInterval"]
 
@@ -206,9 +206,10 @@ class SPDInterval(Domain):
     def violation(self, x: Array) -> Array:
         """Length of the logarithms of eigenvalues beyond a bound: of L⁻¹X < 1 and of U⁻¹X > 1.
 
-        At most √2 times the distance, and much cheaper.
+        At most √2 times the distance, and much cheaper. Infinite where an entry of X is not finite.
         """
-        xp = namespace(x)
+        xp, finite = namespace(x), all_finite(x, 2)
+        x = xp.where(expand(finite, 2), x, as_like(self.lower, x))  # LAPACK may stop at infinity
         tiny = xp.finfo(x.dtype).tiny  # rounding may turn eigenvalues near zero negative
         squares = 0.0
         for sign, bound in zip((-1, 1), self._inverse_factors, strict=True):
@@ -216,7 +217,7 @@ class SPDInterval(Domain):
             w = xp.linalg.eigvalsh(sym(inverse @ x @ inverse.mT))
             excess = positive_part(sign * xp.log(xp.where(w > tiny, w, xp.full_like(w, tiny))))
             squares = squares + xp.vecdot(excess, excess)
-        return xp.sqrt(squares)
+        return xp.where(finite, xp.sqrt(squares), math.inf)
 
     def project(self, y: Array) -> Array:
         return self.nearest(y).point
@@ -228,7 +229,7 @@ class SPDInterval(Domain):
         least value of the linear term over the set, bounded as in `linear_minimum` and then zero
         at the projection, is the gap.
         """
-        self._check(y, "y")
+        self._check_finite(y, "y")
         given, y = y, _numpy(y)
         shape = np.broadcast_shapes(y.shape, self._bounds[0].shape)
         lower, upper, root, ys = _flat(shape, *self._bounds, self._root, y)
@@ -277,8 +278,8 @@ class SPDInterval(Domain):
 
     def _linear(self, x: Array, h: Array) -> tuple[Array, Array, Array, tuple[Array, ...]]:
         """Point, value and first-order gap; S, L and the factor of x⁻¹, for the certificate."""
-        self._check(x, "x")
-        self._check(h, "h")
+        self._check_finite(x, "x")
+        self._check_finite(h, "h")
         given, x, h = x, _numpy(x), _numpy(h)
         outer, inverse = factor(x)
         s, low, half = _seen(inverse, h), _seen(inverse, self._bounds[0]), inverse @ self._root
@@ -299,6 +300,11 @@ class SPDInterval(Domain):
             z = np.where(still, self.project(np.broadcast_to(x, shape)), z)
         value, gap = (size * value).reshape(lead), (size * gap).reshape(lead)
         return as_like(z, given), value, gap, (s, low, inverse)
+
+    def _check_finite(self, a: Array, name: str) -> None:
+        self._check(a, name)
+        if not bool(namespace(a).all(all_finite(a, 2))):  # LAPACK would only say that it stopped
+            raise ArgumentError(f"{name} is not finite: it holds NaN or infinite entries")
 
     def __repr__(self) -> str:
         return f"SPDInterval(n={self.manifold.point_shape[0]})"

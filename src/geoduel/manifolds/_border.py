@@ -3,7 +3,7 @@
 Inside, every method is written for floating-point arrays. `at_the_border` puts a check in front of
 the methods that a class defines: arrays of doubles pass at once, and all else goes through
 `Manifold.pack`. A method that looks at its arguments anyway, or only hands them on, is marked with
-`own_border`.
+`own_border`. Shapes are looked at once something has failed, and then named.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ import numpy as np
 
 from .._numerics.arrays import Array, namespace
 from .._support.check import as_generator
-from ..errors import ArgumentError
+from ..errors import ArgumentError, GeoduelError
 
-__all__ = ["Seed", "as_array", "at_the_border", "own_border"]
+__all__ = ["Seed", "as_array", "at_the_border", "name_misfits", "own_border"]
 
 Seed: TypeAlias = Any
 """A `numpy.random.Generator`, a seed, or None, which seeds from the operating system."""
@@ -82,6 +82,39 @@ def as_array(a: Any, name: str = "x") -> Array:
     )
 
 
+def name_misfits(manifold: Any, error: Exception, **given: Any) -> None:
+    """Raise an error that says which array has a wrong shape, where that is why a method failed.
+
+    Parameters
+    ----------
+    manifold : Manifold
+        Whose method it was.
+    error : Exception
+        What it raised; those of the package say enough.
+    **given : array
+        Its arguments: points and vectors by their names, coordinates as c.
+    """
+    if isinstance(error, GeoduelError):
+        return
+    leads = {}
+    for name, a in given.items():
+        if (shape := getattr(a, "shape", None)) is None:
+            return
+        wanted = (manifold.dim,) if name == "c" else manifold.point_shape
+        cut = max(len(shape) - len(wanted), 0)
+        if tuple(shape[cut:]) != tuple(wanted):
+            words = ", ".join(map(str, wanted))
+            raise ArgumentError(
+                f"{name} has shape {tuple(shape)}, expected (..., {words}) for {manifold}"
+            ) from error
+        leads[name] = tuple(shape[:cut])
+    try:
+        np.broadcast_shapes(*leads.values())
+    except ValueError:
+        words = " and ".join(f"{lead} of {name}" for name, lead in leads.items())
+        raise ArgumentError(f"the leading axes do not broadcast: {words}") from error
+
+
 def own_border(method: Callable[..., Any]) -> Callable[..., Any]:
     """Mark a method that sees itself to what is no array of doubles."""
     method.own_border = True  # type: ignore[attr-defined]
@@ -97,6 +130,7 @@ def at_the_border(cls: type) -> None:
             setattr(cls, name, functools.update_wrapper(_seeded(method), method))
         elif name in POINTS and not method.__defaults__:
             names = method.__code__.co_varnames[1 : method.__code__.co_argcount]
+            method = _of_coordinates(method) if name == "from_coords" else method
             setattr(cls, name, functools.update_wrapper(_guard(names)(method), method))
 
 
@@ -113,14 +147,32 @@ def _guard(names: tuple[str, ...]) -> Callable[..., Any]:
     source = f"""
 def guard(method):
     def guarded(self, {given}):
-        if {passes}:
-            return method(self, {given})
-        return method(self, {packed})
+        try:
+            if {passes}:
+                return method(self, {given})
+            return method(self, {packed})
+        except Exception as error:
+            name_misfits(self, error, {", ".join(f"{a}={a}" for a in names)})
+            raise
     return guarded
 """
     found: dict[str, Any] = {"ndarray": _NDARRAY, "double": _FLOAT64, "as_array": as_array}
+    found["name_misfits"] = name_misfits
     exec(source, found)
     return found["guard"]
+
+
+def _of_coordinates(method: Callable[..., Any]) -> Callable[..., Any]:
+    """`from_coords`, which would not notice coordinates beyond the dimension."""
+
+    def checked(self: Any, x: Any, c: Any) -> Any:
+        if tuple(c.shape[-1:]) != (self.dim,):
+            raise ArgumentError(
+                f"c has shape {tuple(c.shape)}, expected (..., {self.dim}) for {self}"
+            )
+        return method(self, x, c)
+
+    return functools.update_wrapper(checked, method)
 
 
 def _seeded(method: Callable[..., Any]) -> Callable[..., Any]:

@@ -34,7 +34,7 @@ from ..errors import (
     NotOnManifoldError,
     NotTangentError,
 )
-from ._border import Seed, as_array, at_the_border, own_border
+from ._border import Seed, as_array, at_the_border, name_misfits, own_border
 from ._derived import (
     dist_by_variation,
     ladder_transport,
@@ -185,7 +185,11 @@ class Manifold(ABC):
         ``exp(x, 0)`` is ``x`` to the last bit. A manifold defines `exp`, or `geodesic`, from which
         it follows.
         """
-        return self.geodesic(x, v)(1.0)
+        try:
+            return self.geodesic(x, v)(1.0)
+        except Exception as error:
+            name_misfits(self, error, x=x, v=v)
+            raise
 
     def geodesic(self, x: Array, v: Array) -> Callable[[float | Array], Array]:
         """Return the geodesic ``t -> exp(x, t v)`` from ``x`` with velocity ``v``.
@@ -204,8 +208,12 @@ class Manifold(ABC):
     @own_border
     def exp_pair(self, x: Array, v: Array) -> tuple[Array, Array]:
         """``exp(x, v)`` and ``exp(x, -v)``, the two points of a duel."""
-        point = self.geodesic(x, v)
-        return point(1.0), point(-1.0)
+        try:
+            point = self.geodesic(x, v)
+            return point(1.0), point(-1.0)
+        except Exception as error:
+            name_misfits(self, error, x=x, v=v)
+            raise
 
     @own_border
     def extent(self, x: Array, v: Array) -> Array:

@@ -18,6 +18,7 @@ from .._numerics.arrays import (
     normal,
     safe_sqrt,
     settled,
+    tangent_if_short,
 )
 from .._numerics.linalg import fast_matmul, svd, svdvals
 from .._support.check import positive_int
@@ -142,7 +143,9 @@ class Grassmann(FrameManifold):
         k = y.mT @ x
         stretch, cos = _angle_over_sine(k)
         bad = cos[..., -1] <= self.n * eps(cos)
-        return self.mark_cut_locus(bad, (y - x @ k.mT) @ stretch, x, y)
+        v = (y - x @ k.mT) @ stretch
+        v = tangent_if_short(x, v, frobenius(v, v), 2, self.to_tangent)
+        return self.mark_cut_locus(bad, v, x, y)
 
     def transport(self, x: Array, y: Array, v: Array) -> Array:
         u = self.log(x, y)

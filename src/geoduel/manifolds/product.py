@@ -153,6 +153,11 @@ class Product(Manifold):
         They are views: cheap, and they see later changes of ``x``.
         """
         xp, lead = namespace(x), tuple(x.shape[:-1])
+        if tuple(x.shape[-1:]) != self.point_shape:
+            raise ArgumentError(
+                f"a point or vector has shape {tuple(x.shape)}, expected "
+                f"(..., {self.point_shape[0]}) for {self}"
+            )
         return tuple(
             x[..., place] if len(shape) == 1 else xp.reshape(x[..., place], (*lead, *shape))
             for place, shape in self._places

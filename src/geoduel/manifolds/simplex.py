@@ -19,6 +19,7 @@ from .._numerics.arrays import (
     namespace,
     normal,
     safe_sqrt,
+    tangent_if_short,
     top,
 )
 from .._support.check import positive_int
@@ -142,14 +143,14 @@ class Simplex(Manifold):
         root, difference, m = _chord2(x, y)
         # √y - cos(θ) √x, times √x: with m = 2 - 2 cos θ it vanishes without cancellation.
         u = root * difference + expand(m / 2, 1) * x
-        return expand(2 * arc_over_sin(m), 1) * u
+        return expand(2 * arc_over_sin(m), 1) * self._summed(x, u)
 
     def transport(self, x: Array, y: Array, v: Array) -> Array:
         xp = namespace(x, y)
         root_x, root_y = xp.sqrt(x), xp.sqrt(y)
         carried = root_y / root_x * v
         ratio = xp.sum(carried, axis=-1) / (1 + dot(root_x, root_y))
-        return carried - expand(ratio, 1) * (root_x * root_y + y)
+        return self._summed(y, carried - expand(ratio, 1) * (root_x * root_y + y))
 
     def transport_along(self, x: Array, v: Array, w: Array) -> Array:
         v = _shortened(x, v)
@@ -159,7 +160,8 @@ class Simplex(Manifold):
         half = cos_sinc(t2 / 4)[1]
         vw = self.inner(x, v, w) / 4
         carried = w - expand(2 * s * vw, 1) * x - expand(half * half / 2 * vw, 1) * v
-        return (expand(c, 1) + expand(s, 1) * rate) * carried
+        stretch = expand(c, 1) + expand(s, 1) * rate
+        return self._summed(x * stretch**2, stretch * carried)
 
     # -- coordinates -----------------------------------------------------------------------------
 
@@ -169,12 +171,16 @@ class Simplex(Manifold):
 
     def from_coords(self, x: Array, c: Array) -> Array:
         root = namespace(x).sqrt(x)
-        return root * Sphere(self.n).from_coords(root, c)
+        return self._summed(x, root * Sphere(self.n).from_coords(root, c))
 
     # -- between the ambient space and the manifold ----------------------------------------------
 
     def to_tangent(self, x: Array, a: Array) -> Array:
         return a - namespace(a).sum(a, axis=-1)[..., None] * x
+
+    def _summed(self, x: Array, v: Array) -> Array:
+        """Tangent vectors; where entries are small, of points near a corner say, those sum to 0."""
+        return tangent_if_short(x, v, dot(v, v), 1, self.to_tangent)
 
     def riemannian_gradient(self, x: Array, g: Array) -> Array:
         return self.to_tangent(x, x * g)
@@ -195,7 +201,8 @@ class Simplex(Manifold):
                 f"to_manifold on {self}: expected finite entries, at least one positive; "
                 f"the largest is {float(xp.min(largest)):.3g}"
             )
-        return y / xp.sum(y, axis=-1)[..., None]
+        y = y / xp.sum(y, axis=-1)[..., None]
+        return xp.where(y < _FLOOR, _FLOOR, y)  # where the others are large
 
     def origin(self) -> Array:
         """The barycentre, where all categories are as likely."""

@@ -14,6 +14,7 @@ from .._numerics.arrays import (
     blas,
     cos_sinc,
     dot,
+    eps,
     expand,
     fails,
     namespace,
@@ -21,6 +22,7 @@ from .._numerics.arrays import (
     safe_sqrt,
     settled,
     surely,
+    tangent_if_short,
     top,
     vectors,
     where,
@@ -101,7 +103,7 @@ class Sphere(Manifold):
     def dist(self, x: Array, y: Array) -> Array:
         if (angle := fast_angle(self._dot(x, y))) is not None:
             return angle
-        far, _, m = self._chord(x, y)
+        far, _, m, _ = self._chord(x, y)
         return self._angle(far, m)
 
     # -- geodesics -------------------------------------------------------------------------------
@@ -167,12 +169,12 @@ class Sphere(Manifold):
         return point
 
     def log(self, x: Array, y: Array) -> Array:
-        far, chord, m = self._chord(x, y)
-        # With z = ±y as there, chord + m/2 x is the tangential part of z, and sin its length.
+        far, chord, m, radial = self._chord(x, y)
+        # With z = ±y as there, chord + radial x is the tangential part of z, and sin its length.
         same, sin = m == 0, safe_sqrt(m * (1 - m / 4))
         ratio = where(same, 1.0, self._angle(far, m) / where(same, 1.0, sin))
         ratio = where(far, -ratio, ratio)
-        v = self._times(ratio, chord) + self._times(ratio * m / 2, x)
+        v = self._times(ratio, chord) + self._times(ratio * radial, x)
         return self.mark_cut_locus(same & far, v, x, y)
 
     def transport(self, x: Array, y: Array, v: Array) -> Array:
@@ -259,19 +261,26 @@ class Sphere(Manifold):
 
     # -- private -----------------------------------------------------------------------------------
 
-    def _chord(self, x: Array, y: Array) -> tuple[Array, Array, Array]:
-        """Whether -y is nearer to x than y; z - x, where z is the nearer of the two; |z - x|².
+    def _chord(self, x: Array, y: Array) -> tuple[Array, Array, Array, Array]:
+        """Whether -y is nearer to x than y; z - x, where z is the nearer of the two; |z - x|²; r.
 
         The angle between x and z is at most a right one, and the chord z - x has its digits however
-        small it is. So nothing cancels, neither near x nor near the antipode.
+        small it is. So nothing cancels, neither near x nor near the antipode. The chord and r x
+        add up to a tangent vector, of length sin of the angle.
         """
         chord = y - x
         m = self._dot(chord, chord)
         far = m > 2
-        if surely(m <= 2):  # no copy of all points is needed
-            return far, chord, m
-        chord = where(expand(far, len(self.shape)), -y - x, chord)
-        return far, chord, self._dot(chord, chord)
+        if not surely(m <= 2):  # else no copy of all points is needed
+            chord = where(expand(far, len(self.shape)), -y - x, chord)
+            m = self._dot(chord, chord)
+        radial = m / 2
+        if not surely(long := m >= 16 * eps(x)):
+            # A short chord is also what rounding makes the points differ in length: without that.
+            chord = tangent_if_short(x, chord, m, len(self.shape), self.to_tangent)
+            m = where(long, m, self._dot(chord, chord))
+            radial = where(long, radial, 0 * m)
+        return far, chord, m, radial
 
     def _angle(self, far: Array, m: Array) -> Array:
         """Angle between x and y, from the squared length of the `_chord`."""

@@ -7,6 +7,7 @@ sent the answers, so a function, a person and a batch on an accelerator drive on
 from __future__ import annotations
 
 import math
+import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator
 from dataclasses import dataclass, fields, is_dataclass, replace
@@ -17,7 +18,7 @@ import numpy as np
 from .._numerics.arrays import Array, eps, expand, namespace
 from .._support.check import nonnegative, positive, positive_int
 from ..domains.base import Domain
-from ..errors import ArgumentError
+from ..errors import ArgumentError, RadiusWarning
 from ..manifolds.base import Manifold
 from .rounds import Rounds, in_lock_step
 from .sorting import in_pairs
@@ -32,6 +33,7 @@ __all__ = [
     "are_sound",
     "check_method",
     "check_state",
+    "chosen_radius",
     "default_radius",
     "default_step",
     "one_problem",
@@ -333,6 +335,29 @@ def default_radius(manifold: Manifold, x: Array) -> float:
     drown, and small against the manifold: 5e-7 of its typical distance in float64, 2e-3 in float32.
     """
     return eps(x) ** 0.4 * manifold.typical_dist
+
+
+def chosen_radius(radius: Any, manifold: Manifold, x: Array) -> Any:
+    """The radius as it was given, a number or a schedule, or else `default_radius`.
+
+    Warns
+    -----
+    RadiusWarning
+        If it is, or begins, below √ε/10 of the typical distance: that is 3e-5 of it in float32. Of
+        values of size one rounding then decides many duels, wrongly and without a tie.
+    """
+    if radius is None:
+        return default_radius(manifold, x)
+    first: Any = radius(0) if callable(radius) else radius
+    least = math.sqrt(eps(x)) / 10 * manifold.typical_dist
+    if first < least:
+        warnings.warn(
+            f"radius={first:.2g} is below what {x.dtype} resolves on {manifold}, about "
+            f"{least:.1g}: rounding may decide duels",
+            RadiusWarning,
+            stacklevel=2,
+        )
+    return radius
 
 
 def default_step(manifold: Manifold) -> float:

@@ -18,10 +18,13 @@ from __future__ import annotations
 
 import inspect
 import math
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
 from concurrent.futures import Executor
+from contextlib import contextmanager
 from functools import partial
 from typing import Any, Protocol
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -33,6 +36,7 @@ from ..errors import ArgumentError, BudgetExhaustedError, OracleError
 __all__ = [
     "Oracle",
     "OracleBase",
+    "alike",
     "answers",
     "answers_of",
     "check_oracle",
@@ -40,6 +44,7 @@ __all__ = [
     "handed",
     "index_of",
     "is_bool",
+    "told",
 ]
 
 
@@ -170,27 +175,86 @@ def _said(oracle: Oracle, x: Array, y: Array) -> Any:
         raise OracleError(f"the oracle raised {type(error).__name__}: {error}") from error
 
 
-def handed(oracle: Oracle, unpack: Callable[[Array], Any] | None) -> Oracle:
-    """The oracle, whose function is handed what ``unpack`` makes of a point; None for the array.
+@contextmanager
+def handed(oracle: Oracle, unpack: Callable[[Array], Any] | None) -> Iterator[Oracle]:
+    """The oracle for one run, whose function is handed what ``unpack`` makes of a point.
 
     Points are arrays all the way to the function, or judge, that a caller wrote. Where their parts
     have names, this function is given dictionaries; what it is wrapped in notices nothing. An
     oracle of the package is told, for the run that begins; a caller's is wrapped.
+
+    Parameters
+    ----------
+    oracle : Oracle
+        The oracle of the run.
+    unpack : callable or None
+        Makes of a point what the function takes; None hands it the array.
+
+    Raises
+    ------
+    ArgumentError
+        If the oracle, or one within it, is at work in another run, whose points have other names:
+        one object cannot hand its function both.
 
     Examples
     --------
     >>> import numpy as np
     >>> from geoduel.manifolds import Euclidean, Product
     >>> sound = Product(Euclidean(1), Euclidean(1), names=["gain", "bass"])
-    >>> quieter = handed(lambda a, b: 1 if a["gain"] > b["gain"] else -1, sound.unpack)
-    >>> answers(quieter, np.array([3.0, 0.0]), np.array([2.0, 5.0]), 1)
+    >>> with handed(lambda a, b: 1 if a["gain"] > b["gain"] else -1, sound.unpack) as quieter:
+    ...     answers(quieter, np.array([3.0, 0.0]), np.array([2.0, 5.0]), 1)
     1
     """
+    nested = _nested(oracle)
+    with _handing:
+        for one in nested:
+            runs, other = _at_work.get(one, (0, unpack))
+            if runs and not alike(other, unpack):
+                raise ArgumentError(
+                    f"oracle {one!r:.80} is at work in another run, whose points have other names "
+                    "or none: make an oracle for each run, of the same function if you like"
+                )
+        for one in nested:
+            _at_work[one] = _at_work.get(one, (0, unpack))[0] + 1, unpack
+        ready = told(oracle, unpack)
+    try:
+        yield ready
+    finally:
+        with _handing:
+            for one in nested:
+                _at_work[one] = _at_work[one][0] - 1, unpack
+
+
+# The oracles of the package in runs: how many, and what these hand to functions. It is kept beside
+# the oracles, since what travels to a process is not at work there.
+_at_work: WeakKeyDictionary[OracleBase, tuple[int, Callable[[Array], Any] | None]]
+_at_work = WeakKeyDictionary()
+_handing = threading.Lock()
+
+
+def _nested(oracle: Oracle) -> list[OracleBase]:
+    """An oracle of the package with all that it is wrapped around."""
+    found: list[OracleBase] = []
+    inner: Any = oracle
+    while isinstance(inner, OracleBase):
+        found.append(inner)
+        inner = getattr(inner, "oracle", None)
+    return found
+
+
+def told(oracle: Oracle, unpack: Callable[[Array], Any] | None) -> Oracle:
+    """The oracle once it hands its function what ``unpack`` makes of a point."""
     if isinstance(oracle, OracleBase):
         oracle.hand(unpack)
         return oracle
     oracle = oracle.oracle if isinstance(oracle, _Handed) else oracle
     return oracle if unpack is None else _Handed(oracle, unpack)
+
+
+def alike(one: Callable[[Array], Any] | None, other: Callable[[Array], Any] | None) -> bool:
+    """Whether two make the same of a point: methods of equal manifolds do."""
+    owner = getattr(one, "__self__", None)
+    return one == other or (owner is not None and owner == getattr(other, "__self__", None))
 
 
 class _Handed:

@@ -12,7 +12,7 @@ import numpy as np
 from .._numerics.arrays import Array, copied, device, host, namespace
 from .._support.pools import run_each
 from ..errors import ArgumentError, BudgetExhaustedError, InfeasibleError, OracleError
-from .base import OracleBase, answer_of, index_of
+from .base import OracleBase, alike, answer_of, index_of
 from .memory import ArrayMemory, PointMemory
 
 __all__ = ["Objective", "from_objective", "number_at"]
@@ -78,8 +78,17 @@ class Objective(OracleBase):
         self, f: Callable[[Array], Any], vectorized: bool, cache: bool, maximize: bool = False
     ) -> None:
         self._f, self.vectorized, self._cache, self._maximize = f, vectorized, cache, maximize
-        self._points = PointMemory() if cache else None
-        self._arrays = ArrayMemory() if cache else None
+        self._forget()
+
+    def _forget(self) -> None:
+        self._points = PointMemory() if self._cache else None
+        self._arrays = ArrayMemory() if self._cache else None
+
+    def hand(self, unpack: Callable[[Array], Any] | None) -> None:
+        if not alike(unpack, self.unpack):
+            self._forget()  # the same numbers are another point now
+            self.point_ndim = None
+        super().hand(unpack)
 
     def __reduce__(self) -> tuple[Any, ...]:
         # The remembered values stay behind: they would travel to every worker with every pair.

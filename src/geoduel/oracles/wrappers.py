@@ -16,7 +16,7 @@ from .._numerics.arrays import Array, copied, host, namespace
 from .._numerics.batches import along_one_axis, leading_shape
 from .._support.check import positive_int
 from ..errors import ArgumentError, BudgetExhaustedError, OracleError
-from .base import Oracle, OracleBase, answers, check_oracle, checked_answer, handed
+from .base import Oracle, OracleBase, answers, check_oracle, checked_answer, told
 
 __all__ = ["Counted", "Record", "Recorded", "Reversed", "Wrapper"]
 
@@ -46,7 +46,7 @@ class Wrapper(OracleBase):
         return getattr(self.oracle, "point_ndim", None)
 
     def hand(self, unpack: Callable[[Array], Any] | None) -> None:
-        self.oracle = handed(self.oracle, unpack)
+        self.oracle = told(self.oracle, unpack)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.oracle!r})"

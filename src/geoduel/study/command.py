@@ -211,6 +211,18 @@ def copy(
     print(f"copied {printable(name)} to {printable(new_name or name)}")
 
 
+def revoke(
+    storage: URL,
+    name: Name,
+    rater: Annotated[str, typer.Argument(metavar="RATER", help="Whose link it is.")],
+) -> None:
+    """Take a rater's own link to the duel page back; those of others stay good."""
+    from ..web.raters import revoke_link  # the page's, and needs nothing that is not there
+
+    revoke_link(load(storage, name), rater)
+    print(f"{printable(rater)}'s link is void; the owner's page makes a new one")
+
+
 def delete(
     storage: URL,
     name: Name,
@@ -241,6 +253,7 @@ COMMANDS: dict[str, Callable[..., Any]] = {
     "export": export,
     "import": import_,
     "copy": copy,
+    "revoke": revoke,
     "delete": delete,
 }
 """What is typed, and what runs."""

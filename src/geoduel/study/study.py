@@ -1124,22 +1124,26 @@ class Study:
         ------
         OracleError
             If the oracle fails; its question stays open and is asked again next time.
+        ArgumentError
+            If the oracle is at work in another run, whose points have other names.
         """
-        named = self.manifold.names is not None
-        oracle = handed(check_oracle(oracle), self.manifold.unpack if named else None)
+        check_oracle(oracle)
         if n_duels is not None:
             positive_int(n_duels, "n_duels")
         seconds = math.inf if timeout is None else positive(timeout, "timeout")
+        positive_int(workers, "workers")
         pool = as_executor(executor)
-        self._answering = Answering(
-            self, oracle, n_duels, time.monotonic() + seconds, callbacks, pool, tuple(catch)
-        )
-        logger.info("study %r: an oracle answers", self.name)
-        try:
-            self._answering.run(positive_int(workers, "workers"), progress)
-        finally:
-            told = self._answering.answered
-            logger.info("study %r: the oracle has answered %d duels", self.name, told)
+        unpack = None if self.manifold.names is None else self.manifold.unpack
+        with handed(oracle, unpack) as judge:
+            self._answering = Answering(
+                self, judge, n_duels, time.monotonic() + seconds, callbacks, pool, tuple(catch)
+            )
+            logger.info("study %r: an oracle answers", self.name)
+            try:
+                self._answering.run(workers, progress)
+            finally:
+                told = self._answering.answered
+                logger.info("study %r: the oracle has answered %d duels", self.name, told)
 
     def stop(self) -> None:
         """End `optimize` after the duels that are asked now; for callbacks and other threads."""

@@ -9,6 +9,7 @@ import mimetypes
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from functools import partial
 from typing import Annotated, Any, Literal
 from urllib.parse import urlencode
@@ -24,13 +25,14 @@ from starlette.responses import StreamingResponse
 
 from .._version import __version__
 from ..errors import ArgumentError, GeoduelError, StorageError
-from .board import CANNOT, RANKING, Board, rater_name
+from .board import CANNOT, RANKING, Board
 from .guard import NAMED, OWNER, RATER, Guard, Rate, client_of, cookie
 from .keys import Keys, Who
 from .numbers import as_json
 from .owner import agreement, answer_map, convergence
 from .pages import STATIC, page, static
 from .panes import Content, Turned, turned
+from .raters import rater_name
 
 __all__ = ["create_app"]
 
@@ -101,10 +103,10 @@ class PaneReply(Reply):
 
 
 class RowReply(Reply):
-    """A weight, an angle, a coordinate, or a row of a matrix."""
+    """A weight, an angle, a coordinate, or a row of a matrix; of categories the value."""
 
     name: str
-    values: list[float]
+    values: list[float | str]
     shown: list[str] = Field(description="The values as they are written.")
     unit: str
 
@@ -304,6 +306,16 @@ class Hub:
             raise HTTPException(404, "there is no such study")
         return board
 
+    async def holds(self, who: Who) -> bool:
+        """Whether a rater's own link was not taken back: at most about a second ago, if so."""
+        board = self._boards.get(who.study)
+        if board is None:
+            return True  # and opens no study
+        if board.links_are_old():
+            with suppress(GeoduelError):  # then it is as it was
+                await run_in_threadpool(board.read_links)
+        return board.link(who.rater) == who.link
+
     def rater(self, board: Board, name: str, state: dict[str, Any]) -> str:
         """Return the rater's name, checked: only the owner may speak for everybody.
 
@@ -411,7 +423,7 @@ def create_app(
     app.add_exception_handler(StarletteHTTPException, _http)
     app.add_exception_handler(404, _http)
     app.add_exception_handler(RequestValidationError, _invalid)
-    app.add_middleware(Guard, keys=keys, hosts=hosts, root=root, origin=origin)
+    app.add_middleware(Guard, keys=keys, hosts=hosts, root=root, origin=origin, holds=hub.holds)
     return app
 
 
@@ -452,8 +464,8 @@ _SHOWN: dict[int | str, dict[str, Any]] = {
 
 
 def _file(media_type: str) -> Any:
-    """Describe a reply that is no JSON."""
-    schema = {"type": "string"}
+    """Describe a reply that is a file, of JSON or not."""
+    schema = {"type": "object" if media_type == "application/json" else "string"}
     return {200: {"description": "As described.", "content": {media_type: {"schema": schema}}}}
 
 
@@ -520,11 +532,26 @@ def _join(board: OneBoard, body: Join, request: Request, response: Response) -> 
             raise HTTPException(
                 409, "somebody has this name; take another one, or open that name's own link"
             )
-    page = f"s/{board.key}?{urlencode({'rater': rater})}"
-    token = None if keys is None else keys.personal(board.key, rater)
     if keys is not None and state["role"] == RATER:
-        held = cookie(request.scope, *keys.cookie(Who(NAMED, board.key, rater)))
-        response.headers.append("set-cookie", held)
+        who = Who(NAMED, board.key, rater, board.link(rater))
+        response.headers.append("set-cookie", cookie(request.scope, *keys.cookie(who)))
+    return _link(request, board, rater)
+
+
+@_api.post("/studies/{key}/revoke", summary="Take a rater's link back", dependencies=[Owner])
+def _revoke(board: OneBoard, body: Join, request: Request) -> JoinReply:
+    """Void the rater's link and return a new one; answers, and links of others, stay."""
+    if _hub(request).read_only:
+        raise HTTPException(403, "this server only shows studies")
+    rater = rater_name(body.rater)
+    board.revoke(rater)
+    return _link(request, board, rater)
+
+
+def _link(request: Request, board: Board, rater: str) -> JoinReply:
+    """Return the rater's own link, as it is now."""
+    keys, page = request.app.state.keys, f"s/{board.key}?{urlencode({'rater': rater})}"
+    token = None if keys is None else keys.personal(board.key, rater, board.link(rater))
     link = page if token is None else f"{page}&token={token}"
     return JoinReply(rater=rater, token=token, page=page, link=link)
 
@@ -902,8 +929,7 @@ def _duels(board: OneBoard, request: Request, rater: str = "") -> Response:
     place, total, owner = keys.index(board.key) + 1, len(keys), _is_owner(request)
     link = ""
     if name in own:
-        token = request.app.state.keys.personal(board.key, name)
-        link = f"s/{board.key}?{urlencode({'rater': name, 'token': token})}"
+        link = _link(request, board, name).link
     more = {"place": place, "total": total, "owner": owner, "link": link}
     return _html(request, board.page, board=board, rater=name, **more)
 

@@ -13,7 +13,6 @@ import re
 import threading
 import time
 import traceback
-import unicodedata
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -34,11 +33,12 @@ from ..methods.people.questions import PersonMethod
 from ..study.ranking import LETTERS
 from .numbers import Numbers, as_json, numbers, unit, within
 from .panes import Content, Turned, content, plain
+from .raters import claim, link_numbers, revoke_link
 
 if TYPE_CHECKING:
     from ..study import Duel, Progress, Study
 
-__all__ = ["Board", "rater_name", "slug"]
+__all__ = ["Board", "slug"]
 
 log = logging.getLogger("geoduel.web")
 
@@ -50,6 +50,7 @@ _CACHE_BYTES = 64_000_000
 _SLOW = 0.06  # seconds to draw a choice; beyond it the next question is fetched ahead
 _FEWEST = 3  # answers before a stated accuracy is believed
 _PER_DIMENSION, _MOST = 10, 60  # answers of one rater after which a page ends by itself
+_LINKS_STAY = 1.0  # seconds after which a link may turn out to be taken back elsewhere
 _PATIENCE = 30.0  # seconds that a choice waits for another one to be drawn
 
 
@@ -162,6 +163,8 @@ class Board:
         """Tells the study from another one that answers at the same address later."""
         self.trouble: str | None = None
         """Traceback of the last error of ``render``, for the owner."""
+        self._links, self._links_read = link_numbers(study), time.monotonic()
+        self._reading = threading.Lock()
         self._lock = threading.Lock()  # for the cache: never held for long
         self._pen = threading.Lock()  # the user's function need not be safe for threads
         self._shown: OrderedDict[tuple[Any, ...], Content | Turned] = OrderedDict()
@@ -311,10 +314,32 @@ class Board:
 
     def claim(self, rater: str) -> bool:
         """Give a name away; False if somebody has it, or one that looks much like it."""
-        known = {_alike(duel.rater) for duel in self.study.duels if duel.rater}
-        # Kept with the study: the name stays taken after a restart, and for other servers of it.
-        key = f"geoduel rater: {_alike(rater)}"
-        return _alike(rater) not in known and self.study.set_user_attr(key, rater, once=True)
+        return claim(self.study, rater)
+
+    # -- links -------------------------------------------------------------------------------------
+
+    def link(self, rater: str) -> int:
+        """Return the number of a rater's link that is good, as it was at `read_links`."""
+        return self._links.get(rater, 0)
+
+    def links_are_old(self) -> bool:
+        """Whether it is time for `read_links`; of many who ask at once, one is told so."""
+        with self._lock:
+            now = time.monotonic()
+            old = now - self._links_read > _LINKS_STAY
+            self._links_read = now if old else self._links_read
+            return old
+
+    def read_links(self) -> None:
+        """See in the study which links were taken back, perhaps by another program."""
+        with self._reading:  # what was read later is kept
+            self._links = link_numbers(self.study)
+
+    def revoke(self, rater: str) -> int:
+        """Take a rater's link back; return the number of the next one: see `revoke_link`."""
+        number = revoke_link(self.study, rater)
+        self.read_links()
+        return number
 
     # -- what is known -----------------------------------------------------------------------------
 
@@ -359,7 +384,7 @@ class Board:
     def best_content(self, rater: str | None = None, full: bool = False) -> Content | Turned | None:
         """Draw the best point so far, in ``full`` size if wanted; None if it cannot be shown."""
         best = self.study.recommend(rater=rater)
-        return self._drawn(("full" if full else "best", best.tobytes()), best)
+        return self._drawn(("full" if full else "best", self._bytes(best)), best)
 
     def best_named(self, name: str, rater: str | None = None) -> Content | Turned | None:
         """Draw a point that was the best when its pane was sent, or else the best one now.
@@ -369,7 +394,11 @@ class Board:
         best = self._bests.get(name)
         if best is None:
             return self.best_content(rater)
-        return self._drawn(("best", best.tobytes()), best)
+        return self._drawn(("best", self._bytes(best)), best)
+
+    def _bytes(self, point: Any) -> bytes:
+        """What tells a point from others, also one that is a dictionary."""
+        return self.study.manifold.pack(point).tobytes()
 
     def outcome(self, rater: str, everything: bool = True) -> dict[str, Any]:
         """Return what the last page of a rater shows.
@@ -568,7 +597,7 @@ class Board:
         return found | ({"pane": self._best_pane(point, rater)} if panes else {})
 
     def _best_pane(self, point: Any, rater: str | None = None) -> dict[str, Any]:
-        key = self.study.manifold.pack(point).tobytes()
+        key = self._bytes(point)
         name = hashlib.sha256(key).hexdigest()[:24]
         self._bests[name] = point
         while len(self._bests) > 1000:
@@ -676,20 +705,6 @@ class Board:
         self.trouble = why
 
 
-def rater_name(text: str) -> str:
-    """Return a rater's name without needless space, or raise an error that says what is wrong.
-
-    Examples
-    --------
-    >>> rater_name("  Ann  Lee ")
-    'Ann Lee'
-    """
-    name = " ".join(unicodedata.normalize("NFC", text).split())
-    if not 1 <= len(name) <= 40 or not name.isprintable():
-        raise ArgumentError(f"a rater's name has 1 to 40 printable characters, got {text[:60]!r}")
-    return name
-
-
 def _of_items(study: Study, render: Callable[..., Any] | None) -> Callable[[Any], Any] | None:
     """What draws a point: of an item also by its index, if the user's function takes two."""
     if render is None or (items := study.catalogue) is None:
@@ -708,11 +723,6 @@ def _run(study: Study) -> str:
     """Tell a study from all others."""
     settings = json.dumps([study.name, study.settings], sort_keys=True, default=str)
     return hashlib.sha256(settings.encode()).hexdigest()[:16]
-
-
-def _alike(rater: str) -> str:
-    """What names that look alike have in common: "Ann" and "ＡＮＮ"."""
-    return unicodedata.normalize("NFKC", rater).casefold()
 
 
 def slug(name: str) -> str:

@@ -11,7 +11,7 @@ import ipaddress
 import json
 import time
 from collections import OrderedDict
-from collections.abc import Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from typing import Any
 from urllib.parse import parse_qsl, quote, urlencode
 
@@ -111,6 +111,8 @@ class Guard:
         Name, and port if it is no usual one, by which browsers call that proxy.
     per_client : Rate
         Limit of requests that change something, for each address.
+    holds : callable, optional
+        ``await holds(who)`` says whether a rater's link is still good: it may have been taken back.
     """
 
     def __init__(
@@ -121,11 +123,12 @@ class Guard:
         root: str = "",
         origin: str = "",
         per_client: Rate | None = None,
+        holds: Callable[[Who], Awaitable[bool]] | None = None,
     ) -> None:
         self.app, self.keys, self.root, self.origin = app, keys, root, origin
         self.hosts = {host.lower() for host in hosts} | {"localhost"}
         self.changes, self.reads = per_client or Rate(300, 600), Rate(200, 1000)
-        self.failures = Rate(0.5, 20)
+        self.failures, self.holds = Rate(0.5, 20), holds
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         """Check one request."""
@@ -138,7 +141,7 @@ class Guard:
         if scope["state"]["head"]:
             send = _head_alone(send)
         page = "text/html" in headers.get("accept", "")
-        people = self._problem(scope, headers, client) or self._people(scope, headers, client)
+        people = self._problem(scope, headers, client) or await self._people(scope, headers, client)
         if isinstance(people, tuple):
             await _refuse(send, *people, root=scope["state"]["root"], page=page)
             return
@@ -203,26 +206,33 @@ class Guard:
             return False
         return True
 
-    def _people(
+    async def _people(
         self, scope: Any, headers: dict[str, str], client: str
     ) -> set[Who] | tuple[int, str]:
         """Whom the request speaks for, by its cookies and tokens, or why it speaks for nobody."""
         if self.keys is None:
             return {Who(OWNER)}
         values = _cookies(headers, _cookie(scope))
-        people = {who for value in values if (who := self.keys.recall(value)) is not None}
+        people = await self._good(map(self.keys.recall, values))
         given = _tokens(scope, headers)
         if given and not self.failures.allow(client, cost=0):  # before they are looked at
             if not people:
                 return 429, "too many wrong tokens; wait a minute"
         elif given:
-            found = {who for token in given if (who := self._read(token)) is not None}
+            found = await self._good(map(self._read, given))
             people |= found
             if not found:
                 self.failures.allow(client)
         if not people and not scope["path"].startswith(_PUBLIC):
             return 401, "a token is needed"
         return people
+
+    async def _good(self, people: Iterable[Who | None]) -> set[Who]:
+        """Those there are, without raters whose links were taken back."""
+        found = {who for who in people if who is not None}
+        if self.holds is not None:
+            found -= {who for who in found if who.role == NAMED and not await self.holds(who)}
+        return found
 
     def _read(self, token: str) -> Who | None:
         assert self.keys is not None

@@ -12,6 +12,7 @@ import binascii
 import hashlib
 import hmac
 import os
+import re
 import secrets
 import threading
 import time
@@ -27,18 +28,21 @@ __all__ = ["NAMED", "OWNER", "RATER", "Keys", "Who", "checked_token", "made_toke
 
 OWNER, RATER, NAMED = "owner", "rater", "named"
 _SHORTEST, _FEWEST = 20, 8
+_NUMBER = re.compile(r"[1-9][0-9]{0,8}")
 _TICKET = 120.0  # seconds in which a browser should start
 
 
 class Who(NamedTuple):
     """Whom a token stands for.
 
-    The owner; anyone who may open a new name; or one rater of one study.
+    The owner; anyone who may open a new name; or one rater of one study, by a link with a number.
+    The number counts the links that were taken back before it.
     """
 
     role: str
     study: str = ""
     rater: str = ""
+    link: int = 0
 
 
 class Keys:
@@ -58,9 +62,9 @@ class Keys:
     --------
     >>> keys = Keys("of 192 random bits, usually")
     >>> keys.read(keys.personal("palette", "Ann"))
-    Who(role='named', study='palette', rater='Ann')
+    Who(role='named', study='palette', rater='Ann', link=0)
     >>> keys.read(keys.rater)
-    Who(role='rater', study='', rater='')
+    Who(role='rater', study='', rater='', link=0)
     """
 
     def __init__(self, token: str) -> None:
@@ -70,21 +74,26 @@ class Keys:
         self._tickets: dict[str, float] = {}
         self._lock = threading.Lock()
 
-    def personal(self, study: str, rater: str) -> str:
-        """Return the token of one rater's own link; it holds the name, signed."""
-        text = f"{study}/{rater}"
+    def personal(self, study: str, rater: str, link: int = 0) -> str:
+        """Return the token of one rater's own link; it holds the name, signed, and its number."""
+        text = f"{study}/{rater}" + f"\n{link}" * (link > 0)  # no name has a line break
         coded = base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
         return f"{coded}.{self._sign('name', text)}"
 
     def read(self, token: str) -> Who | None:
-        """Return whom a token stands for, or None; takes as long for a wrong one as for another."""
+        """Return whom a token stands for, or None; takes as long for a wrong one as for another.
+
+        Whether a rater's link was taken back is the study's to say.
+        """
         if _same(token, self.owner):
             return Who(OWNER)
         if _same(token, self.rater):
             return Who(RATER)
-        text = _decoded(token.partition(".")[0])
-        study, _, rater = text.partition("/")
-        return Who(NAMED, study, rater) if _same(token, self.personal(study, rater)) else None
+        study, _, rest = _decoded(token.partition(".")[0]).partition("/")
+        rater, _, number = rest.partition("\n")
+        link = int(number) if _NUMBER.fullmatch(number) else 0
+        genuine = _same(token, self.personal(study, rater, link))
+        return Who(NAMED, study, rater, link) if genuine else None
 
     def ticket(self) -> str:
         """Return a token that lets the owner in once.
@@ -105,7 +114,7 @@ class Keys:
         """Return the ending of a cookie's name, and what it holds: not the owner's token."""
         if who.role == NAMED:
             ending = hashlib.sha256(f"{who.study}/{who.rater}".encode()).hexdigest()[:12]
-            return f"-{ending}", self.personal(who.study, who.rater)
+            return f"-{ending}", self.personal(who.study, who.rater, who.link)
         return "", self._cookies[who.role]
 
     def recall(self, value: str) -> Who | None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..domains.mixture import Mixture, is_mixed
 from ..errors import GeoduelError
 from ..manifolds import Rotations, Simplex, Sphere
 from .numbers import in_units, unit
@@ -184,7 +185,12 @@ def _corners(points: list[Any]) -> np.ndarray:
 
 def _around(manifold: Manifold, best: Any, points: list[Any]) -> np.ndarray:
     """Points by their direction and distance from the best one, in two coordinates."""
-    logs = np.array([manifold.log(best, x) for x in points])
+    ends = np.array(points)
+    if is_mixed(manifold):  # no geodesic joins other categories: the map is one of the other parts
+        parts = Mixture(manifold)
+        ends = parts.join(parts.split(ends)[0], parts.split(best)[1])
+    logs = manifold.log(best, ends)
+    logs = np.where(np.isfinite(logs), logs, 0.0)  # what lies opposite is in no direction
     if isinstance(manifold, Sphere) and manifold.point_shape == (
         3,
     ):  # east and north: the map stays put

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import geoduel as gd
-from geoduel.errors import ArgumentError
+from geoduel.errors import ArgumentError, RadiusWarning
 from geoduel.problems import Karcher
 
 
@@ -72,6 +72,22 @@ def test_a_constant_oracle_tells_nothing():
     )
     # 300 steps of 0.01 in random directions: mean square 0.03, so |x_last - x0| < 1 by far.
     assert np.linalg.norm(result.x_last - x0) < 1
+
+
+@pytest.mark.parametrize("method", ["rdngd", "rrdngd", "rdfw"])
+@pytest.mark.filterwarnings("ignore::geoduel.errors.TiesWarning")
+def test_radii_that_the_dtype_does_not_resolve_are_said_so(method):
+    """1e-6 is nothing to single precision, and much to double."""
+    sphere, oracle = gd.Sphere(100), gd.from_objective(lambda x: -float(x[0]))
+    x0 = sphere.random_point(0)
+    domain = gd.Ball(sphere, x0, 1.0)
+    for radius in (1e-6, gd.constant(1e-6)) if method != "rdngd" else (1e-6,):
+        settings = {"method": method, "domain": domain, "radius": radius, "budget": 20, "rng": 0}
+        if method == "rdngd":
+            settings["step_size"] = 0.1
+        gd.minimize(oracle, sphere, x0, **settings)
+        with pytest.warns(RadiusWarning, match=r"^radius=1e-06 is below what float32"):
+            gd.minimize(oracle, sphere, x0.astype(np.float32), **settings)
 
 
 @pytest.mark.parametrize("radius", [None, 1e-7])

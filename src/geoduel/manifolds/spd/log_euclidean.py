@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 
 from ..._numerics.arrays import Array, expand, namespace, safe_sqrt
-from ..._numerics.symmetric import ExpLog, pack, sym, unpack
+from ..._numerics.symmetric import ExpLog, pack, refuse_beyond, sym, unpack
 from .metric import Metric, flat_dot
 
 __all__ = ["LogEuclidean"]
@@ -50,7 +50,10 @@ class LogEuclidean(Metric):
             t = expand(t, 2)
             # At a standstill x itself, with the derivative that exp has there.
             still = namespace(h).all(t * h == 0, axis=(-2, -1), keepdims=True)
-            return namespace(h).where(still, x + t * v, ExpLog.of_log(at.log + t * h).point())
+            end, xp = ExpLog.of_log(at.log + t * h), namespace(h)
+            reach = xp.maximum(abs(end.values[..., 0]), abs(end.values[..., -1]))
+            refuse_beyond(reach, h, "are as large or small as")
+            return xp.where(still, x + t * v, end.point())
 
         return point
 

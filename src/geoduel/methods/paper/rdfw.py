@@ -14,7 +14,7 @@ from ...domains.base import Domain
 from ...errors import ArgumentError
 from ...manifolds.base import Manifold
 from ...schedules import as_schedule
-from ..base import Method, default_radius
+from ..base import Method, chosen_radius
 from .direction import estimate
 
 __all__ = ["RDFW", "RDFWState"]
@@ -91,9 +91,8 @@ class RDFW(Method):
     def plan(
         self, manifold: Manifold, x0: Array, *, iterations: int | None, budget: int | None
     ) -> tuple[RDFW, int | None]:
-        return replace(
-            self, radius=as_schedule(self.radius or default_radius(manifold, x0))
-        ), iterations
+        radius = as_schedule(chosen_radius(self.radius, manifold, x0))
+        return replace(self, radius=radius), iterations
 
     def start(self, manifold: Manifold, x0: Array, rng: np.random.Generator) -> RDFWState:
         return RDFWState(0, x0)

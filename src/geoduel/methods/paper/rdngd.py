@@ -14,7 +14,7 @@ from ...domains.base import Domain
 from ...errors import ArgumentError
 from ...manifolds.base import Manifold
 from ...schedules import Schedule, as_schedule, cosine, draw_iterate, planned
-from ..base import Method, default_radius, default_step, pick
+from ..base import Method, chosen_radius, default_step, pick
 from .direction import estimate
 
 __all__ = ["RDNGD", "RDNGDState"]
@@ -104,7 +104,7 @@ class RDNGD(Method):
             iterations = budget // self.duels_per_iteration
         if iterations is None and self.returns == "random":
             raise ArgumentError('returns="random" draws R below T: give iterations= or budget=')
-        radius = self.radius or default_radius(manifold, x0)
+        radius = chosen_radius(self.radius, manifold, x0)
         schedule = planned(self.step_size or cosine(default_step(manifold), radius), iterations)
         return replace(self, radius=radius, step_size=schedule, total=iterations), iterations
 

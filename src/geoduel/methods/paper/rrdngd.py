@@ -15,7 +15,7 @@ from ...domains.base import Domain
 from ...errors import ArgumentError
 from ...manifolds.base import Manifold
 from ...schedules import Schedule, as_schedule, geometric
-from ..base import Method, default_radius, default_step
+from ..base import Method, chosen_radius, default_step
 from .rdngd import RDNGD, RDNGDState
 
 __all__ = ["RRDNGD", "RRDNGDState"]
@@ -120,7 +120,7 @@ class RRDNGD(Method):
                 self,
                 phase_length=phase_length,
                 step_size=self.step_size or geometric(default_step(manifold), math.sqrt(0.5)),
-                radius=as_schedule(self.radius or default_radius(manifold, x0)),
+                radius=as_schedule(chosen_radius(self.radius, manifold, x0)),
             ),
             iterations,
         )

@@ -226,25 +226,38 @@ function tables({ raters, pairs, camps, unit }) {
   return made;
 }
 
+// A rater's own link: `join` returns the one there is, `revoke` voids it and returns a new one.
+async function linkOf(rater, card, action) {
+  const reply = await fetch(new URL(`api/studies/${card.dataset.key}/${action}`, site), {
+    method: "POST",
+    headers: { "Content-Type": "application/json" },
+    body: JSON.stringify({ rater }),
+  });
+  const content = await reply.json();
+  if (!reply.ok) throw new Error(content.error);
+  return new URL(content.link, site);
+}
+
 document.addEventListener("click", async (event) => {
-  const button = event.target.closest("[data-copy]");
+  const button = event.target.closest("[data-copy], [data-revoke]");
   if (!button) return;
   const card = button.closest("article");
   const rater = document.getElementById(button.dataset.name).value.trim();
   const said = card.querySelector("[data-part=copied]");
-  let link = new URL(button.dataset.copy, location.origin);
-  if (rater) {
-    const reply = await fetch(new URL(`api/studies/${card.dataset.key}/join`, site), {
-      method: "POST",
-      headers: { "Content-Type": "application/json" },
-      body: JSON.stringify({ rater }),
-    });
-    const content = await reply.json();
-    if (!reply.ok) {
-      said.textContent = content.error;
+  const revokes = "revoke" in button.dataset;
+  let link;
+  try {
+    if (revokes) {
+      if (!rater) throw new Error("Name the rater whose link is to be taken back.");
+      if (!confirm(`Nobody can open the link of ${rater} any more, after this. Go on?`)) return;
+      await linkOf(rater, card, "revoke");
+      said.textContent = `The link of ${rater} is void. The answers stay; Copy link makes a new link.`;
       return;
     }
-    link = new URL(content.link, site);
+    link = rater ? await linkOf(rater, card, "join") : new URL(button.dataset.copy, location.origin);
+  } catch (error) {
+    said.textContent = error.message;
+    return;
   }
   try {
     await navigator.clipboard.writeText(link.href);

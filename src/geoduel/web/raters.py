@@ -1,0 +1,88 @@
+"""Names of raters: what they may be, who has one, and which of their links were taken back.
+
+Both are kept with the study: they hold after a restart, and on every server that shows it.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from typing import TYPE_CHECKING
+
+from ..errors import ArgumentError
+
+if TYPE_CHECKING:
+    from ..study import Study
+
+__all__ = ["claim", "link_numbers", "rater_name", "revoke_link"]
+
+_TAKEN, _LINK = "geoduel rater: ", "geoduel link: "
+
+
+def rater_name(text: str) -> str:
+    """Return a rater's name without needless space, or raise an error that says what is wrong.
+
+    Examples
+    --------
+    >>> rater_name("  Ann  Lee ")
+    'Ann Lee'
+    """
+    name = " ".join(unicodedata.normalize("NFC", text).split())
+    if not 1 <= len(name) <= 40 or not name.isprintable():
+        raise ArgumentError(f"a rater's name has 1 to 40 printable characters, got {text[:60]!r}")
+    return name
+
+
+def claim(study: Study, rater: str) -> bool:
+    """Give a name away; False if somebody has it, or one that looks much like it."""
+    known = {_alike(duel.rater) for duel in study.duels if duel.rater}
+    taken = _TAKEN + _alike(rater)
+    return _alike(rater) not in known and study.set_user_attr(taken, rater, once=True)
+
+
+def revoke_link(study: Study, rater: str) -> int:
+    """Take a rater's link to the duel page back: from now on it opens nothing.
+
+    A server that shows the study notices within about a second, and links of others stay good.
+    Answers given by the link stay, too. The owner's page makes a new link for the name, which
+    nobody can open without it.
+
+    Parameters
+    ----------
+    study : Study
+        The study.
+    rater : str
+        Name of the rater.
+
+    Returns
+    -------
+    int
+        How many links of the rater were taken back so far.
+
+    Raises
+    ------
+    ArgumentError
+        If it is no name of a rater.
+
+    Examples
+    --------
+    >>> import geoduel as gd
+    >>> study = gd.create_study(gd.Rotations(2), rng=0)
+    >>> revoke_link(study, "Ann"), revoke_link(study, "Ann"), link_numbers(study)
+    (1, 2, {'Ann': 2})
+    """
+    rater = rater_name(rater)
+    claim(study, rater)  # or else the link for all raters would open the name
+    number = link_numbers(study).get(rater, 0) + 1
+    study.set_user_attr(_LINK + rater, number)
+    return number
+
+
+def link_numbers(study: Study) -> dict[str, int]:
+    """Return how many links of each rater were taken back, of those of whom one was."""
+    kept = {k.removeprefix(_LINK): v for k, v in study.user_attrs.items() if k.startswith(_LINK)}
+    return {rater: number for rater, number in kept.items() if type(number) is int and number > 0}
+
+
+def _alike(rater: str) -> str:
+    """What names that look alike have in common: "Ann" and "ＡＮＮ"."""
+    return unicodedata.normalize("NFKC", rater).casefold()
