@@ -136,8 +136,10 @@ def elsewhere(
     """
     if length and math.isinf(reach(manifold, domain)):
         length *= math.sqrt(rng.chisquare(manifold.dim) / manifold.dim)
-        v = min(length, reach(manifold, domain, x) / 2) * manifold.unit_tangent(rng, x)
-        y = manifold.exp(x, v if manifold.complete else min(1.0, manifold.extent(x, v) / 2) * v)
+        v = float(min(length, reach(manifold, domain, x) / 2)) * manifold.unit_tangent(rng, x)
+        if not manifold.complete:
+            v = min(1.0, float(manifold.extent(x, v)) / 2) * v
+        y = manifold.exp(x, v)
     else:
         y = manifold.random_point(rng, like=x)
     try:
