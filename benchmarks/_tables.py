@@ -33,7 +33,7 @@ MARKED = re.compile(r"(<!-- table: ([\w-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
 PEERS = ("pymanopt", "geomstats", "geoopt")
 OPERATIONS = ("exp", "log", "dist", "transport", "unit_tangent")
 SIZES = (1, 100, 10_000)
-OWN_METHODS = ("auto", "duel-newton", "duel-csa", "block")
+OWN_METHODS = ("auto", "auto-smoothed", "duel-newton", "duel-csa", "block")
 
 
 def markdown(heads: Iterable[str], rows: Iterable[Iterable[str]]) -> list[str]:

@@ -50,6 +50,8 @@ def functions(d: int) -> list[str]:
 FULL = (  # suite, problems, methods, seeds, duels a dimension
     ("bbob", functions(2), (*OWN, "auto-smoothed", *RIVALS), 3, 1000),
     ("bbob", functions(5), (*OWN, "auto-smoothed", *RIVALS[:9]), 3, 1000),
+    ("bbob", functions(10), (*OWN, "auto-smoothed", *RIVALS[:8]), 1, 1000),
+    ("bbob", functions(20), (*OWN, "auto-smoothed", *RIVALS[:8]), 1, 300),
     ("manifolds", [], (*OWN, *RIVALS, "scipy-nelder-mead"), 2, 200),
     ("noise", [], ERRORS, 2, 150),
     ("paper", [], ERRORS, 2, 150),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import math
 import os
+import re
 import time
 import warnings
 from collections.abc import Callable, Generator
@@ -39,6 +40,7 @@ from .manifolds.adapters.foreign import refuse_foreign
 from .manifolds.adapters.pymanopt import parts_of_problem
 from .manifolds.base import Manifold
 from .methods import Method, State
+from .methods.auto import Auto
 from .methods.base import (
     IDLE,
     SOUND,
@@ -55,6 +57,7 @@ from .methods.mixed import Mixed, mixed_if_needed
 from .methods.named import MethodName, Settings, named, start_point
 from .methods.people.among import Among, AmongState
 from .methods.people.choice import for_items
+from .methods.restarts import Restarted
 from .methods.sorting import most_duels
 from .oracles import from_objective
 from .oracles.base import Oracle, answers_of, check_oracle, handed
@@ -161,7 +164,8 @@ def minimize(
         that contradict nothing lead to the best item. See `geoduel.methods.people.among.Among`.
     budget : int, optional
         Most duels allowed, of each problem. Methods that end by themselves, the default among them,
-        may do without one: then it is 1,000 a dimension, and 10,000 at least.
+        may do without one: then it is 1,000 a dimension, and 10,000 at least. With one, the default
+        spends what its first run leaves on other minima, unless ``restarts=0``; see `geoduel.Auto`.
     iterations : int, optional
         Most iterations allowed.
     rng : int or numpy.random.Generator, optional
@@ -248,6 +252,8 @@ def minimize(
         alone = log is None and tuple(x0.shape) == tuple(manifold.point_shape)
         chosen = _by_rankings(chosen, oracle) if alone else chosen
     chosen = in_lock_step_if_many(chosen, manifold, x0)
+    if isinstance(chosen, Auto) and budget is not None:
+        chosen = chosen.spending()
     chosen, iterations = chosen.plan(manifold, x0, iterations=iterations, budget=budget)
     alone = chosen.method if isinstance(chosen, LockStep) else chosen
     alone = alone.method if isinstance(alone, Mixed) else alone
@@ -311,8 +317,12 @@ def minimize(
 
 
 def _as_logged(method: Method) -> str:
-    """A method with its settings; what 0.3.0 lacked is named if given, so that its logs go on."""
-    return repr(method).replace(", ranking=None", "").replace(", smoothing=0.0", "")
+    """A method with its settings; what 0.3.0 lacked is named if given, so that its logs go on.
+
+    Restarts that the budget decides about ask nothing before the first end, as if there were none.
+    """
+    text = repr(method).replace(", ranking=None", "").replace(", smoothing=0.0", "")
+    return re.sub(r"\brestarts=(None|inf)", "restarts=0", text)
 
 
 def _by_rankings(method: Method, oracle: Ranking) -> Method:
@@ -455,6 +465,8 @@ class _Run:
         elif not are_sound(self.manifold, self.state.point, self.state.best):
             self.stop_reason = "diverges"
             self.state = self.sound_state
+        else:
+            self.stop_reason = self.method.ended(self.state, self.stop_reason)
 
     def questions(self) -> Generator[tuple[Array, Array], Any, None]:
         """All pairs of the run; `state` is always that of the last finished iteration."""
@@ -664,4 +676,5 @@ class _Run:
             self.method.uncertainty(self.state),
             index=self.state.item if isinstance(self.state, AmongState) else None,
             each=each,
+            runs=1 + self.state.run if isinstance(self.state, Restarted) else 1,
         )

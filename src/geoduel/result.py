@@ -124,6 +124,9 @@ class Result:
         None if the method has no idea. The largest of several problems.
     index : int or None
         Which item of a catalogue x is; None without ``among``.
+    runs : int
+        Starts that the method made. The default begins again where a run has ended by itself and a
+        budget is left, see `geoduel.Auto`; ``x`` is the best end.
     each : Each or None
         Where leading axes hold several problems and the method ran each for itself, as the default
         does: what is known of each of them.
@@ -142,6 +145,7 @@ class Result:
     uncertainty: float | None = None
     index: int | None = None
     each: Each | None = field(default=None, repr=False)
+    runs: int = 1
 
     @property
     def success(self) -> bool:

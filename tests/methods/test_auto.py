@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 import geoduel as gd
-from geoduel.methods.auto import Restarted
 from geoduel.methods.descent.first_step import Begin
 from geoduel.methods.descent.noise import PACE
+from geoduel.methods.restarts import Restarted
 from geoduel.problems import Karcher
 
 METHODS = ["auto", "duel-csa", "block"]
@@ -247,7 +247,7 @@ def test_restarts_take_turns_between_smoothing_and_elsewhere():
     paces: dict[int, float] = {}
     starts: dict[int, bool] = {}
     for state in seen:
-        run, local = (4 - state.left, state.local) if isinstance(state, Restarted) else (0, state)
+        run, local = (state.run, state.local) if isinstance(state, Restarted) else (0, state)
         if isinstance(local, Begin) and run:
             starts[run] = np.array_equal(local.point, state.champion)
         elif not isinstance(local, Begin):

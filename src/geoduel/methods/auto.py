@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Generator
 from dataclasses import dataclass, fields, replace
-from typing import Any, ClassVar, NamedTuple, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 
@@ -13,50 +13,22 @@ from .._numerics.arrays import Array
 from .._support.check import positive, positive_int
 from ..errors import ArgumentError
 from ..manifolds.base import Manifold
+from .base import default_radius
 from .descent.base import RankedMethod
 from .descent.doubt import beats
 from .descent.duel_csa import CSAState, DuelCSA
 from .descent.duel_newton import DuelNewton, NewtonState
 from .descent.first_step import Begin
-from .frame import reach
+from .restarts import LONGER, Restarted, alike, elsewhere, joined, scale_of
 from .rounds import Rounds
 
 __all__ = ["Auto"]
 
 NEWTON = 2000  # most dimensions for DuelNewton: 1.5 ms a duel and 1 GB; both grow as d²
+SAME = 30.0  # how far apart two ends may be that are taken for one, in the dtype's resolution
 BOUNDED = 300  # the same in a domain: 2 ms a duel where most are projected; grows as d²
 
 Local: TypeAlias = NewtonState | CSAState
-
-
-class Restarted(NamedTuple):
-    """State of a run that was, or will be, started more than once."""
-
-    local: Any
-    champion: Array  # best end of the runs so far
-    left: int  # restarts left
-    doubt: float = 0.0  # largest flip rate at the end of a run: a short one may have seen none
-    stop: str | None = None
-
-    @property
-    def point(self) -> Array:
-        """The current iterate."""
-        return self.local.point
-
-    @property
-    def best(self) -> Array:
-        """The champion: the present run has met it in no duel."""
-        return self.champion
-
-    @property
-    def noise(self) -> float | None:
-        """Of the present run."""
-        return self.local.noise
-
-    @property
-    def uncertainty(self) -> float | None:
-        """Of the present run."""
-        return self.local.uncertainty
 
 
 @dataclass(frozen=True)
@@ -66,10 +38,14 @@ class Auto(RankedMethod):
         first step by doubling duels
         d <= 2000 (in a domain 300): blocks of DuelNewton; else, and in a domain that is known by a
         test alone, steps of DuelCSA
-        where that has ended: once more from a random point, ``restarts`` times; duels between the
-        ends decide
-        with ``smoothing``: in turns from the best end, twice as smooth, and from a random point,
-        not smoothed
+        where that has ended: once more from elsewhere, ``restarts`` times, or until no other
+        minimum is to be expected; duels between the ends decide
+        in turns from the best end, smoothed, and from elsewhere, not smoothed
+
+    What is left of a budget is spent on other minima. The first run asks what it would ask without:
+    its end is returned, for the reason that it had, unless a later one beats it in a duel. A run
+    that is about to end where the best one has ended is not finished. After seven runs to one
+    minimum no other is expected (`geoduel.methods.restarts.Restarted.complete`).
 
     Several problems (leading axes of the start) are run at once, each as if alone; without a domain
     DuelNewton then works on all of them together.
@@ -78,9 +54,13 @@ class Auto(RankedMethod):
     ----------
     domain, initial_step, x_tol, parallel, min_radius, ranking, smoothing
         As in `geoduel.DuelNewton`.
-    restarts : int
-        Runs from random points, each begun when the one before has ended by ``x_tol`` or at the
-        resolution of the dtype; for functions with several minima.
+    restarts : int, math.inf or None
+        Runs that begin when the one before has ended by ``x_tol`` or at the resolution of the
+        dtype. A number: from random points, so many; with ``smoothing`` every other one from the
+        best end, twice as smooth as the one before. ``math.inf``: until no other minimum is
+        expected; from random points, on manifolds without end around the best one, and every other
+        one smoothed once ends have differed. None, the default, is ``math.inf`` for one problem
+        whose ``budget`` is given, without ``x_tol`` and ``min_radius``; else 0.
 
     Examples
     --------
@@ -93,53 +73,87 @@ class Auto(RankedMethod):
     array([0., 0., 1.])
     """
 
-    restarts: int = 0
+    restarts: float | None = None
     smoothing: float = 0.0
 
     version: ClassVar[int] = 6
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.restarts:
+        if self.restarts and self.restarts != math.inf:
             positive_int(self.restarts, "restarts")
         if self.smoothing:
             positive(self.smoothing, "smoothing")
 
+    def spending(self) -> Auto:
+        """With restarts as a budget allows, unless their number is set or a run ends early."""
+        ends_early = self.x_tol is not None or self.min_radius > 0
+        return self if self.restarts is not None or ends_early else replace(self, restarts=math.inf)
+
     def start(self, manifold: Manifold, x0: Array, rng: np.random.Generator) -> Begin:
-        return self._method(manifold).start(manifold, x0, rng)
+        return self._method(manifold, self.smoothing).start(manifold, x0, rng)
 
     def step(
         self, manifold: Manifold, state: Begin | Local | Restarted, rng: np.random.Generator
     ) -> Generator[tuple[Array, Array], Any, Begin | Local | Restarted]:
-        champion, left, doubt, local = None, self.restarts, 0.0, state
-        if isinstance(state, Restarted):
-            local, champion, left, doubt, _ = state
-        method = self._method(manifold, self.restarts - left)
-        local = yield from method.step(manifold, local, rng)
-        if local.stop is None or not self.restarts:
-            return local if champion is None else Restarted(local, champion, left, doubt)
-
-        doubt = max(doubt, local.noise or 0.0)
-        if champion is None or (yield from beats(local.best, champion, doubt)) > 0:
-            champion = local.best
-        if not left:
-            return Restarted(local, champion, 0, doubt, local.stop)
-        method = self._method(manifold, self.restarts - left + 1)
-        x = (
-            champion
-            if getattr(method, "smoothing", 0)
-            else self._elsewhere(manifold, champion, rng)
-        )
-        return Restarted(method.start(manifold, x, rng), champion, left - 1, doubt)
-
-    def _elsewhere(self, manifold: Manifold, x: Array, rng: np.random.Generator) -> Array:
-        """A random point; on a manifold without end, of a scale that was given, about ``x``."""
-        if self.smoothing and self.initial_step and math.isinf(reach(manifold, self.domain)):
-            length = self.initial_step * math.sqrt(rng.chisquare(manifold.dim) / manifold.dim)
-            y = manifold.exp(x, 2 * length * manifold.unit_tangent(rng, x))
+        before = state if isinstance(state, Restarted) else None
+        method = self._present(manifold, before)
+        local = yield from method.step(manifold, before.local if before else state, rng)
+        if before is None:
+            if local.stop is None or not self.restarts or local.stop == "diverges":
+                return local
+            scale = scale_of(manifold, self.domain, local)
+            ended = Restarted(local, local.best, scale, doubt=local.noise or 0.0)
+            ended = ended._replace(reason=local.stop, distance=local.uncertainty)
         else:
-            y = manifold.random_point(rng, like=x)
-        return y if self.domain is None else self.domain.project(y)
+            ended = before._replace(local=local)
+            same = False
+            if local.stop is None and self.restarts == math.inf:
+                same, ended = yield from joined(manifold, ended, rng, self.domain)
+            if local.stop is None and not same:
+                return ended
+            ended = yield from self._judged(manifold, ended, same, rng)
+        if ended.run == self.restarts or (ended.complete and self.restarts == math.inf):
+            return ended._replace(stop=ended.reason)
+        return self._restarted(manifold, ended, rng)
+
+    def _judged(
+        self, manifold: Manifold, state: Restarted, same: bool, rng: np.random.Generator
+    ) -> Generator[tuple[Array, Array], Any, Restarted]:
+        """At the end of a run: the better of its end and the champion, by duels."""
+        local, champion = state.local, state.champion
+        alone = state.alone if state.smoothing else state.alone + 1
+        if same:
+            return state._replace(alone=alone)
+        doubt = max(state.doubt, local.noise or 0.0)
+        won = local.stop != "diverges" and (yield from beats(local.best, champion, doubt)) > 0
+        others = state.others
+        if self.restarts == math.inf:
+            both = (local.best, champion) if won else (champion, local.best)
+            near = SAME * default_radius(manifold, champion)
+            same = yield from alike(manifold, *both, near, rng, self.domain, doubt)
+            others += not (same or (state.smoothing and not won))
+        state = state._replace(doubt=doubt, alone=alone, others=others)
+        if not won:
+            return state
+        return state._replace(champion=local.best, reason=local.stop, distance=local.uncertainty)
+
+    def _restarted(
+        self, manifold: Manifold, state: Restarted, rng: np.random.Generator
+    ) -> Restarted:
+        """The next run, before its first step."""
+        run, x = state.run + 1, state.champion
+        if self.restarts == math.inf:
+            length = state.scale * 2.0 ** (state.alone % LONGER)
+            turn = run % 2 == 0 and state.others > 0 and self._newton(manifold)
+            smoothing = (self.smoothing or 1.0) if turn else 0.0
+        else:
+            length = 2 * (self.initial_step or 0.0) if self.smoothing else 0.0
+            smoothing = 0.0 if run % 2 else self.smoothing * 2.0 ** (run // 2)
+        if not smoothing:
+            x = elsewhere(manifold, x, rng, length, self.domain)
+        state = state._replace(run=run, smoothing=smoothing, length=length, asked=None)
+        return state._replace(local=self._present(manifold, state).start(manifold, x, rng))
 
     def learns(self, manifold: Manifold) -> bool:
         return self._method(manifold).learns(manifold)
@@ -156,7 +170,7 @@ class Auto(RankedMethod):
     ) -> Rounds:
         if self.restarts:
             return super().steps(manifold, states, rngs)
-        return self._method(manifold).steps(manifold, states, rngs)
+        return self._method(manifold, self.smoothing).steps(manifold, states, rngs)
 
     def at_scale(self, length: float) -> Auto:
         """The same for a problem whose scale is known: what it is smoothed over, if anything."""
@@ -170,21 +184,39 @@ class Auto(RankedMethod):
         length: float,
     ) -> Begin | Local | Restarted:
         if not isinstance(state, Restarted):
-            return self._method(manifold).again(manifold, state, rng, length)
-        method = self._method(manifold, self.restarts - state.left)
+            return self._present(manifold, None).again(manifold, state, rng, length)
+        method = self._present(manifold, state)
         return state._replace(local=method.again(manifold, state.local, rng, length), stop=None)
 
-    def _method(self, manifold: Manifold, run: int = 0) -> Any:
-        """The method of a run; that of the start is number 0."""
-        most = NEWTON if self.domain is None else BOUNDED
+    def ended(self, state: Begin | Local | Restarted, reason: str) -> str:
+        """What ends a budget that is left over does not end the run that returned the point."""
+        if not isinstance(state, Restarted) or self.restarts != math.inf:
+            return reason
+        return state.reason or reason if reason in ("budget", "ties") else reason
+
+    def _present(self, manifold: Manifold, state: Restarted | None) -> Any:
+        """The method of the present run."""
+        if state is None:
+            return self._method(manifold, self.smoothing)
+        if state.smoothing and self.restarts == math.inf:
+            return replace(self, initial_step=state.length)._method(manifold, state.smoothing)
+        return self._method(manifold, state.smoothing)
+
+    def _method(self, manifold: Manifold, smoothing: float = 0.0) -> Any:
+        """DuelNewton or DuelCSA, with these settings."""
         settings: dict[str, Any] = {f.name: getattr(self, f.name) for f in fields(RankedMethod)}
-        near = self.domain is None or self.domain.has_nearest
-        if near and manifold.dim <= most:
-            smoothing = 0.0 if run % 2 else self.smoothing * 2.0 ** (run // 2)
+        if self._newton(manifold):
             return DuelNewton(**settings, smoothing=smoothing)
         if self.smoothing:
+            most = NEWTON if self.domain is None else BOUNDED
             raise ArgumentError(
                 f"smoothing needs a domain with nearest points and at most {most} dimensions, "
                 f"got {self.smoothing} for {self.domain or manifold}"
             )
         return DuelCSA(**settings)
+
+    def _newton(self, manifold: Manifold) -> bool:
+        """Whether DuelNewton can do it."""
+        if self.domain is None:
+            return manifold.dim <= NEWTON
+        return self.domain.has_nearest and manifold.dim <= BOUNDED

@@ -172,6 +172,10 @@ class Method(ABC):
         """Why to stop after this state; None to go on, the default."""
         return None
 
+    def ended(self, state: Any, reason: str) -> str:
+        """The reason to report where a run is over for another one, such as its budget."""
+        return reason
+
     def noise(self, state: Any) -> float | None:
         """Estimated probability that an answer is wrong; None, the default, if not known."""
         return None

@@ -119,7 +119,7 @@ class Settings(TypedDict, total=False):
     radius: float | Callable[[int], float] | None
     ranked: int | None
     ranking: int | None
-    restarts: int
+    restarts: float | None
     returns: Literal["best", "last", "random"]
     samples: int | None
     smoothing: float

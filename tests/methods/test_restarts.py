@@ -1,0 +1,133 @@
+"""Restarts: what a budget that is left over is spent on, and when no other run is worth it."""
+
+import math
+
+import numpy as np
+import pytest
+
+import geoduel as gd
+from geoduel.methods.restarts import Restarted, alike, elsewhere
+
+BOWL = np.geomspace(1, 10, 3)
+
+
+def bowl(x):
+    return float(BOWL @ (x - 1) ** 2)
+
+
+def wavy(x):
+    """Nine local minima on the torus of angles, the best at 0."""
+    return float(np.sum(2 - np.cos(x) - np.cos(3 * x)))
+
+
+def answered(f, steps):
+    """What a generator of duels returns, when f answers them."""
+    try:
+        pair = next(steps)
+        while True:
+            pair = steps.send(float(np.sign(f(pair[0]) - f(pair[1]))))
+    except StopIteration as end:
+        return end.value
+
+
+def asked(**options):
+    """The points of every duel of a run, and its result."""
+    seen = []
+
+    def oracle(x, y):
+        seen.append((x, y))
+        return int(np.sign(bowl(x) - bowl(y)))
+
+    result = gd.minimize(oracle, gd.Euclidean(3), np.zeros(3), rng=0, **options)
+    return np.array(seen), result
+
+
+def test_what_is_left_of_a_budget_is_spent_after_the_run_and_changes_nothing_before():
+    alone, first = asked(budget=4000, restarts=0)
+    more, result = asked(budget=4000)
+    np.testing.assert_array_equal(more[: len(alone)], alone)
+    assert (first.runs, result.runs) == (1, 7)
+    assert result.stop_reason == first.stop_reason == "resolution"
+    assert len(alone) < result.duels < 4 * len(alone)  # runs to the same end are not finished
+    assert bowl(result.x) <= bowl(first.x)
+
+
+def test_a_run_that_is_over_keeps_its_reason_when_the_budget_ends_the_next_one():
+    _, alone = asked(budget=4000, restarts=0)
+    _, result = asked(budget=alone.duels + 20)
+    assert (result.stop_reason, result.runs) == ("resolution", 2)
+    np.testing.assert_array_equal(result.x, alone.x)
+    assert result.uncertainty == alone.uncertainty
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"x_tol": 1e-3, "budget": 4000}, {"min_radius": 0.1, "budget": 900}, {"timeout": 60.0}],
+)
+def test_runs_that_are_to_end_early_end(options):
+    assert asked(**options)[1].runs == 1
+
+
+def test_several_problems_are_not_begun_again_by_themselves():
+    oracle = gd.from_objective(lambda x: ((x - 1) ** 2).sum(-1), vectorized=True)
+    result = gd.minimize(oracle, gd.Euclidean(2), np.zeros((2, 2)), budget=600, rng=0)
+    assert result.runs == 1
+    assert result.stop_reason == "resolution"
+
+
+def test_the_best_of_several_minima_is_found_without_settings():
+    oracle = gd.from_objective(wavy)
+    x0 = np.array([2.0, -2.0])
+    first = gd.minimize(oracle, gd.Torus(2), x0, budget=900, restarts=0, rng=0)
+    result = gd.minimize(oracle, gd.Torus(2), x0, budget=900, rng=0)
+    assert wavy(first.x) > 1
+    assert wavy(result.x) < 1e-10
+    assert result.stop_reason == "resolution"
+    assert result.uncertainty is not None
+    assert gd.Torus(2).dist(result.x, np.zeros(2)) < 10 * result.uncertainty + 1e-7
+
+
+def test_a_descent_without_end_is_not_begun_again():
+    oracle = gd.from_objective(lambda x: float(x[1]))  # of a hyperboloid
+    with pytest.warns(gd.errors.DivergenceWarning):
+        result = gd.minimize(oracle, gd.Hyperbolic(2), budget=9000, rng=0)
+    assert (result.stop_reason, result.runs) == ("diverges", 1)
+
+
+@pytest.mark.parametrize("w", [1, 2, 5])
+def test_it_is_over_once_no_other_minimum_is_expected(w):
+    """w minima in n runs: Boender and Rinnooy Kan expect w (n - 1)/(n - w - 2) in all."""
+    state = Restarted(None, np.zeros(1), 1.0, others=w - 1)
+    enough = [n for n in range(w + 3, 200) if w * (n - 1) / (n - w - 2) <= w + 0.5]
+    over = [n for n in range(1, 200) if state._replace(alone=n).complete]
+    assert over == enough
+    assert over[0] == {1: 7, 2: 16, 5: 67}[w]
+
+
+def test_the_next_start_is_about_as_far_as_asked_or_anywhere():
+    rng = np.random.default_rng(0)
+    plane, x = gd.Euclidean(3), np.array([5.0, 0.0, -2.0])
+    far = [plane.dist(x, elsewhere(plane, x, rng, 4.0, None)) for _ in range(2000)]
+    # the mean of |normal|² = 16 has the standard error 16 √(2/3)/√2000
+    assert abs(np.mean(np.square(far)) - 16) < 4 * 16 * math.sqrt(2 / 3 / 2000)
+    sphere = gd.Sphere(3)
+    y = np.array([elsewhere(sphere, np.eye(3)[0], rng, 0.01, None) for _ in range(2000)])
+    assert abs(y.mean(axis=0)).max() < 4 / math.sqrt(3 * 2000)
+    spd = gd.SPD(2, metric="bures-wasserstein")  # its geodesics end
+    assert all(
+        np.linalg.eigvalsh(elsewhere(spd, np.eye(2), rng, 50.0, None))[0] > 0 for _ in range(50)
+    )
+    ball = gd.Ball(plane, np.zeros(3), 1.0)
+    assert ball.contains(elsewhere(plane, np.zeros(3), rng, 9.0, ball))
+
+
+def test_ends_of_the_same_value_are_alike_wherever_they_are():
+    line, rng = gd.Euclidean(1), np.random.default_rng(0)
+    ends = np.array([1.0]), np.array([-1.0])
+    for higher in (0.0, 1e-6):  # the minimum at -1; the barrier is 1 high
+
+        def two(x, higher=higher):
+            return float((x[0] ** 2 - 1) ** 2 + higher * (x[0] < 0))
+
+        assert answered(two, alike(line, *ends, 1e-5, rng, None, 0.0)) is (higher == 0)
+        assert answered(two, alike(line, ends[0], ends[0] + 1e-6, 1e-5, rng, None, 0.0))
