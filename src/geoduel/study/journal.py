@@ -20,7 +20,7 @@ from .storage.base import Log, Storage
 
 __all__ = ["Journal", "opening"]
 
-LAYOUT = 4  # of snapshots: raised when classes of states move or change, so that old ones go unread
+LAYOUT = 5  # of snapshots: raised when classes of states move or change, so that old ones go unread
 
 
 class Journal:
