@@ -402,29 +402,51 @@ def ceiling() -> list[str]:
 
 FORMS = {
     "pairs": "the better of two",
+    "strengths": "the same, and how much",
     "best": "the best of four",
     "best and worst": "the best and the worst of four",
     "ranking": "a ranking of four",
 }
 
 
+def _answers_of(row: dict[str, Any] | None) -> str:
+    """Answers of `rankings.py` to a median regret of 1.5 and 1 JND; how often the region held."""
+    if row is None:
+        return "–"
+    after = " / ".join(str(row["after"][below] or "–") for below in ("1.5", "1.0"))
+    return f"{after} ({percent(row['inside'])})"
+
+
 def rankings() -> list[str]:
-    """Answers of `rankings.py` to a median regret of 1.5 and 1 JND, by the form of the question."""
-    rows = read("rankings")
+    """Answers that people need, by the form of the question."""
+    rows = {k: row for k, row in read("rankings").items() if not k.endswith("strengths")}
     if not rows:
         return ["Not measured yet."]
-    cells = dict.fromkeys(tuple(name.split(": ")[:2]) for name in rows)
     lines = []
-    for space, kind in cells:
-        of = {form: rows[f"{space}: {kind}: {form}"] for form in FORMS}
-        after = [
-            f"{' / '.join(str(row['after'][b] or '–') for b in ('1.5', '1.0'))} "
-            f"({percent(row['inside'])})"
-            for row in of.values()
-        ]
-        lines.append([SPACES[space], kind, *after])
-    heads = ("space", "people", *FORMS.values())
+    for space, kind in dict.fromkeys(tuple(name.split(": ")[:2]) for name in rows):
+        of = (rows.get(f"{space}: {kind}: {form}") for form in FORMS if form != "strengths")
+        lines.append([SPACES[space], kind, *map(_answers_of, of)])
+    heads = ("space", "people", *(name for form, name in FORMS.items() if form != "strengths"))
     return markdown(heads, lines) + about(rows.values(), "people", "seeds")
+
+
+def strengths() -> list[str]:
+    """Answers that people need who say how much better a point is, and who do not."""
+    rows = read("rankings")
+    ways = {
+        "pairs": "no strengths",
+        "strengths": "clear beyond a threshold",
+        "arbitrary strengths": "clear by a coin",
+    }
+    lines, used = [], []
+    for cell in (name.removesuffix(": strengths") for name in rows if name.endswith(": strengths")):
+        of = [rows.get(f"{cell}: {way}") for way in ways]
+        used += [row for row in of if row]
+        space, kind = cell.split(": ")
+        lines.append([SPACES[space], kind, *map(_answers_of, of)])
+    if not lines:
+        return ["Not measured yet."]
+    return markdown(("space", "people", *ways.values()), lines) + about(used, "people", "seeds")
 
 
 def mixed() -> list[str]:
@@ -456,23 +478,31 @@ def mixed() -> list[str]:
 def ranking_times() -> list[str]:
     """Time to a median regret of 1 JND relative to pairs, by two assumptions about a glance."""
     rows = read("rankings")
-    # Points of each choice in turn, of four; the last one of a ranking is between two.
-    stages = {"pairs": [2], "best": [4], "best and worst": [4, 3], "ranking": [4, 3, 2]}
+    # Answers to choose from in turn, of four points; the last one of a ranking is between two. With
+    # a strength there are four answers to two points.
+    stages = {
+        "pairs": [2],
+        "strengths": [4],
+        "best": [4],
+        "best and worst": [4, 3],
+        "ranking": [4, 3, 2],
+    }
+    points = {form: 2 if form in ("pairs", "strengths") else 4 for form in FORMS}
     cells = dict.fromkeys(name.rpartition(": ")[0] for name in rows)
-    whole = [cell for cell in cells if all(rows[f"{cell}: {f}"]["after"]["1.0"] for f in FORMS)]
-    whole = [cell for cell in whole if not cell.startswith("SO(2)")]  # which shows three
-    if not whole:
-        return ["Not measured yet."]
+    cells = [cell for cell in cells if not cell.startswith("SO(2)")]  # which shows three
     lines = []
     for form, name in FORMS.items():
-        after = [
-            rows[f"{cell}: {form}"]["after"]["1.0"] / rows[f"{cell}: pairs"]["after"]["1.0"]
-            for cell in whole
-        ]
-        share = math.exp(sum(map(math.log, after)) / len(after))
+        both = [[rows.get(f"{cell}: {f}") for f in (form, "pairs")] for cell in cells]
+        after = [[row and row["after"]["1.0"] for row in pair] for pair in both]
+        shares = [math.log(ours / pairs) for ours, pairs in after if ours and pairs]
+        if not shares:
+            continue
+        share = math.exp(sum(shares) / len(shares))
         decide = sum(math.log2(k + 1) for k in stages[form]) / math.log2(3)
-        times = (1.0, decide, stages[form][0] / 2)
+        times = (1.0, decide, points[form] / 2)
         lines.append([name, *(number(share * time, 2) for time in times)])
+    if not lines:
+        return ["Not measured yet."]
     heads = ("question", "answers", "time, if deciding takes it", "time, if looking takes it")
     return markdown(heads, lines)
 
@@ -930,6 +960,7 @@ TABLES: dict[str, Callable[[], list[str]]] = {
     "rankings": rankings,
     "mixed": mixed,
     "ranking-times": ranking_times,
+    "strengths": strengths,
     "many-dims": many_dims,
     "many-dims-regions": many_dims_regions,
     "rivals": rivals,

@@ -1,12 +1,14 @@
-"""How many answers people need where a question shows several points, beside pairs.
+"""How many answers people need where a question tells more than which of two points is better.
 
     python benchmarks/rankings.py [--full] [--save] [--people 16] [--spaces NAME ...]
-                                  [--kinds NAME ...] [--first-seed 84000]
+                                  [--kinds NAME ...] [--forms NAME ...] [--first-seed 84000]
 
-The same simulated people answer four forms of questions: the better of two points, the best of
-four, the best and the worst of four, a ranking of four; on SO(2) of three instead of four. Of
-several points people see each loss with a noise of its own, so that two of them are told apart as
-in a pair. Nothing says how long an answer takes a person: a ranking takes longer than a choice.
+The same simulated people answer six forms of questions: the better of two points, also with a
+strength, the best of four, the best and the worst of four, a ranking of four; on SO(2) of three
+instead of four. Of several points people see each loss with a noise of its own, so that two of them
+are told apart as in a pair. Strengths are "clearly" beyond a threshold of each person's own, from 2
+to 8 JND; the arbitrary ones are drawn by a coin. Nothing says how long an answer takes a person: a
+ranking takes longer than a choice.
 
 Printed and stored: the answers after which the median regret, in just-noticeable differences (JND),
 stays below 2, 1.5 and 1, its value after a third, two thirds and all of the answers, and how often
@@ -29,7 +31,15 @@ from _people import ANSWERS, GRID, START, Cell, person_of
 from geoduel.methods import for_people
 from geoduel.oracles.people import Person
 
-FORMS = {"pairs": 2, "best": 4, "best and worst": 4, "ranking": 4}
+FORMS = {
+    "pairs": 2,
+    "strengths": 2,
+    "arbitrary strengths": 2,
+    "best": 4,
+    "best and worst": 4,
+    "ranking": 4,
+}
+CLEAR = (2.0, 8.0)  # thresholds of strengths, in JND
 BELOW = (2.0, 1.5, 1.0)
 SPACES = ("SO(2)", "SO(3)", "S^5")
 KINDS = ("fits the model", "asymmetric 20 %", "Weber fraction 0.15", "tiring")
@@ -42,8 +52,12 @@ def tell(method: Any, manifold: Any, state: Any, person: Person, form: str, rng:
     points = method.propose_several(manifold, state, rng, k)
     if len(points) == 2:
         left = 1 if rng.random() < 0.5 else -1
-        answer = person.answer(*points, left)
-        return method.update(manifold, state, *points, answer, rng, left=left)
+        if form == "pairs":
+            answer, graded = person.answer(*points, left), {}
+        else:
+            answer, strength = person.graded(*points, left)
+            graded = {"strength": strength}
+        return method.update(manifold, state, *points, answer, rng, left=left, **graded)
     order = person.rank(points)
     choices = [order] if form != "ranking" else [order[i:] for i in range(k - 1)]
     for some in choices:
@@ -58,6 +72,8 @@ def play(cell: Cell, seed: int, form: str, answers: int) -> tuple[list[float], b
     manifold, x0 = START[cell.space]
     rng = np.random.default_rng(seed)
     person = person_of(cell, rng)
+    person.clear = float(np.exp(np.random.default_rng([seed, 1]).uniform(*np.log(CLEAR))))
+    person.arbitrary = float(form == "arbitrary strengths")
     method = for_people(manifold)
     state = method.start(manifold, x0, rng)
     regrets = []
@@ -79,6 +95,7 @@ def main() -> None:
     parser.add_argument("--people", type=int, help="people a cell; by default 2, in full 16")
     parser.add_argument("--spaces", nargs="+", choices=tuple(ANSWERS))
     parser.add_argument("--kinds", nargs="+")
+    parser.add_argument("--forms", nargs="+", choices=tuple(FORMS), default=tuple(FORMS))
     parser.add_argument("--first-seed", type=int, default=84_000)
     options = parser.parse_args()
     print(describe_machine())
@@ -88,8 +105,8 @@ def main() -> None:
     for space in options.spaces or (SPACES if options.full else SPACES[:1]):
         for kind in options.kinds or (KINDS if options.full else KINDS[:1]):
             cell = GRID[f"{space}: {kind}"]
-            for form in FORMS:
-                answers = round(LONGER * cell.answers * (1 if form == "pairs" else 0.7))
+            for form in options.forms:
+                answers = round(LONGER * cell.answers * (1 if FORMS[form] == 2 else 0.7))
                 runs = [play(cell, seed, form, answers) for seed in seeds]
                 medians = np.median([regrets for regrets, _ in runs], axis=0)
                 inside = float(np.mean([held for _, held in runs]))

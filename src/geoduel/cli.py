@@ -258,6 +258,9 @@ def serve(
     scripts: Annotated[
         bool | None, typer.Option("--scripts", help="Let HTML run scripts in its frame.")
     ] = None,
+    strengths: Annotated[
+        bool | None, typer.Option("--strengths", help="Ask how much better a choice is.")
+    ] = None,
     infeasible: Annotated[
         bool | None, typer.Option("--infeasible", help="Offer to say that a choice is impossible.")
     ] = None,
@@ -276,6 +279,7 @@ def serve(
         "labels": None if labels is None else [name.strip() for name in labels.split(",")],
         "results": None if results is None else results.meaning,
         "scripts": scripts,
+        "strengths": strengths,
         "infeasible": infeasible,
     }
     run(

@@ -313,6 +313,8 @@ def test_a_person_levels_a_study():
         ({"lapse": 1.5}, "lapse"),
         ({"always_left": -0.1}, "always_left"),
         ({"tie": -1.0}, "tie"),
+        ({"clear": -1.0}, "clear"),
+        ({"arbitrary": 2.0}, "arbitrary"),
         ({"power": 0.0}, "power"),
         ({"sensitivity": np.eye(2)}, "sensitivity"),
         ({"asymmetry": np.ones(2)}, "asymmetry"),
@@ -355,6 +357,23 @@ def test_two_of_several_are_told_apart_as_in_a_duel(noise):
     n = 4000
     first = sum(r.index(0) < r.index(1) for r in (person.rank(points) for _ in range(n)))
     assert first / n == near(0.75, n)
+
+
+def test_strengths_are_told_beyond_a_threshold_or_at_random():
+    """Seen with the noise of the answer: at the threshold, half of the answers are clear."""
+    duel = SimpleNamespace(a=degrees(0), b=degrees(9), left="a")
+    person = Person(PLANE, degrees(0), 0, lapse=0.0, clear=0.0)
+    assert {person.rate(duel, "strength") for _ in range(20)} == {"a clearly"}
+    person.clear = 9.0
+    n = 2000
+    said = [person.graded(duel.a, duel.b) for _ in range(n)]
+    assert {sign for sign, _ in said} == {-1}
+    assert sum(strength == 2 for _, strength in said) / n == near(0.5, n)
+    person.clear, person.arbitrary = 0.0, 1.0
+    assert sum(person.graded(duel.a, duel.b)[1] == 2 for _ in range(n)) / n == near(0.5, n)
+    tied = Person(PLANE, degrees(0), 0, lapse=0.0, tie=99.0)
+    assert tied.graded(duel.a, duel.b) == (0, 0)
+    assert tied.rate(duel, "strength") == "tie"
 
 
 def test_a_ranking_is_told_in_three_forms():

@@ -65,7 +65,7 @@ def test_double_answers():
     [
         (
             lambda s: s.tell(0, "left"),
-            "answer must be one of 'a', 'b', 'tie', 'skip', 'a infeasible', 'b.*, got 'left'",
+            "answer must be one of 'a', 'b', 'tie', 'skip', 'a slightly', 'a.*, got 'left'",
         ),
         (lambda s: s.tell(99, "a"), "duel 99 is not of study"),
         (lambda s: s.tell(-1, "a"), "duel must be an integer >= 0, got -1"),
@@ -774,6 +774,34 @@ def test_an_infeasible_point_loses_and_the_log_says_why(tmp_path):
     assert [d.infeasible for d in gd.import_study(tmp_path / "a.jsonl").duels] == ["a", "b", "both"]
     with pytest.raises(errors.ArgumentError, match="'both infeasible'"):
         study.tell(study.ask(), "c infeasible")
+
+
+def test_a_strength_is_told_kept_taken_back_and_learned_from(tmp_path):
+    """It leads to other questions, also after a replay; a method that knows none takes the sign."""
+    study = gd.create_study(SPHERE, x0=np.eye(3)[0], rng=0)
+    twin = gd.create_study(SPHERE, x0=np.eye(3)[0], rng=0)
+    for word in ("a", "b", "a", "a"):
+        assert study.tell(study.ask(), f"{word} slightly").strength == "slightly"
+        assert twin.tell(twin.ask(), word).strength is None
+    assert not np.array_equal(study.recommend(), twin.recommend())
+    study.export(tmp_path / "a.jsonl")
+    again = gd.import_study(tmp_path / "a.jsonl")
+    assert again.duels == study.duels
+    assert np.array_equal(again.ask().a, study.ask().a)
+    undone = study.undo()
+    assert (undone.answer, undone.strength) == (None, None)
+    assert study.tell(undone, "skip").strength is None
+    step, plain = newton(), newton()
+    for word in ("a", "b", "a"):
+        step.tell(step.ask(), f"{word} clearly")
+        plain.tell(plain.ask(), word)
+    assert np.array_equal(step.ask().a, plain.ask().a)
+    for bad in ("tie clearly", "c clearly", "clearly"):
+        with pytest.raises(errors.ArgumentError, match="'b clearly'"):
+            step.tell(step.ask(), bad)
+    several = gd.create_study(SPHERE, rng=0, choices=3)
+    with pytest.raises(errors.ArgumentError, match="answer must name some"):
+        several.tell(several.ask(), "a clearly")
 
 
 def test_infeasible_items_are_neither_shown_nor_recommended_again():

@@ -181,6 +181,25 @@ def test_what_cannot_be_is_told_where_the_board_takes_it():
         board.tell(board.ask("ann")["id"], "up infeasible", "ann")
 
 
+def test_strengths_are_told_where_the_board_asks_for_them():
+    board = create(strengths=True)
+    for said in ("left clearly", "right slightly", "left"):
+        question = board.ask("ann")
+        fits(QuestionReply, question)
+        fits(Tell, {"rater": "ann", "id": question["id"], "answer": said})
+        assert question["strengths"] is True
+        assert board.tell(question["id"], said, "ann")
+        duel = board.duel(question["id"])
+        side, _, strength = said.partition(" ")
+        assert (duel.answer, duel.strength) == (board.point_on(duel, side), strength or None)
+        assert board.history("ann")["duels"][0]["answer"] == said
+    rows = list(csv.DictReader(io.StringIO(board.table())))
+    assert [row["strength"] for row in rows][:3] == ["clearly", "slightly", ""]
+    for other, word in ((create(), "left clearly"), (board, "left strongly")):
+        with pytest.raises(ArgumentError, match="answer must be one of left, right"):
+            other.tell(other.ask("ann")["id"], word, "ann")
+
+
 def test_what_cannot_be_is_told_nowhere_else():
     board = create()
     question = board.ask("ann")
@@ -194,7 +213,7 @@ def test_what_cannot_be_is_told_nowhere_else():
         board.tell(question["id"], "left infeasible", "ann")
 
 
-@pytest.mark.parametrize("ranking", [False, True])
+@pytest.mark.parametrize("ranking", [False, True, "ends"])
 def test_questions_of_several_points_are_what_the_models_say(ranking):
     board = several(ranking=ranking, ahead=True)
     reply = board.ask("ann")

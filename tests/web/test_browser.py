@@ -1051,6 +1051,40 @@ def test_a_ranking_is_made_mark_by_mark(page, live):
     assert (best, len(rest)) == (shown[2], 3)
 
 
+def test_the_best_and_the_worst_are_two_marks(page, live):
+    study = gd.create_study(gd.Simplex(3), study_name="s", rng=0, choices=4)
+    picture = Content(_png(), "image/png", "a palette")
+    page.goto(live(create_app(Board(study, lambda _: picture, ranking="ends"))).address)
+    ready(page)
+    shown = study.duels[0].shown
+    for key in ("2", "z", "3"):  # the first mark is taken back
+        page.keyboard.press(key)
+    said = lines(tree(page))
+    assert 'button "3 Best (the third)"' in said
+    assert 'button "1 Worst (the first)"' in said
+    press(page, "1")
+    best, between, worst = study.duels[0].answer.split(">")
+    assert (best, set(between), worst) == (shown[2], {shown[1], shown[3]}, shown[0])
+
+
+@pytest.mark.parametrize("width", [1200, 360])
+def test_how_much_better_is_told_by_click_and_by_key(page, live, width):
+    """Also on a phone, where the buttons stay within the page; the arrows state no strength."""
+    page.set_viewport_size({"width": width, "height": 800})
+    study = gd.create_study(PLANE, rng=0)
+    page.goto(live(create_app(Board(study, lambda _: "some words", strengths=True))).address)
+    ready(page)
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    answer(page, page.get_by_role("button", name="Clearly better (the second)").click)
+    for key in ("1", "2", "3", "ArrowLeft"):
+        press(page, key)
+    said = [Board.side_of(duel) for duel in study.duels if duel.answer]
+    assert said == ["right clearly", "left clearly", "left slightly", "right slightly", "left"]
+    page.keyboard.press("h")
+    page.wait_for_selector("dialog[open]")
+    assert "the right one, clearly" in page.locator("dialog").inner_text()
+
+
 def test_sounds_are_told_to_a_screen_reader(page, live):
     study = gd.create_study(gd.Torus(2), study_name="s", rng=0)
     page.goto(live(create_app(Board(study, lambda _: (sound(0.5), "audio/wav")))).address)

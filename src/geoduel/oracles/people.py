@@ -96,6 +96,11 @@ class Person:
         Advantage of the left picture, in JND.
     tie : float
         Perceived differences of less than this many JND are called a tie; 0: never.
+    clear : float
+        Perceived differences of more than this many JND are called clear, by who is asked for the
+        strength of a preference.
+    arbitrary : float
+        Share of strengths that are drawn, whatever is seen.
     fatigue : float
         Growth of the JND by each answer, as a fraction of the first one.
     weber : float
@@ -147,6 +152,8 @@ class Person:
     alternate: float = 0.0
     bias: float = 0.0
     tie: float = 0.0
+    clear: float = 4.0
+    arbitrary: float = 0.0
     fatigue: float = 0.0
     weber: float = 0.0
     noise: Literal["logistic", "normal", "cauchy"] = "logistic"
@@ -159,6 +166,7 @@ class Person:
     other: Array | None = None
     answers: int = field(default=0, init=False)
     last: Literal["left", "right", "tie"] = field(default="right", init=False)
+    seen: float | None = field(default=None, init=False)  # last difference in JND, if they looked
 
     vectorized: ClassVar[bool] = False
 
@@ -173,9 +181,9 @@ class Person:
             positive(self.saturation, "saturation")
         real(self.bias, "bias")
         one_of(self.noise, "noise", tuple(NOISES))
-        for name in ("tie", "fatigue", "weber", "plateau"):
+        for name in ("tie", "clear", "fatigue", "weber", "plateau"):
             nonnegative(getattr(self, name), name)
-        for name in ("lapse", "always_left", "alternate"):
+        for name in ("lapse", "always_left", "alternate", "arbitrary"):
             if not 0 <= real(getattr(self, name), name) <= 1:
                 raise ArgumentError(f"{name} must be from 0 to 1, got {getattr(self, name)!r}")
         d = self.manifold.dim
@@ -232,13 +240,14 @@ class Person:
         rng = self.rng
         losses = self.loss(left), self.loss(right)
         jnd = self.jnd * (1 + self.fatigue * self.answers) + self.weber * sum(losses) / 2
+        self.seen = None
         if rng.random() < self.always_left:
             return "left"
         if rng.random() < self.lapse:
             return "left" if rng.random() < 0.5 else "right"
         if self.alternate > 0 and rng.random() < self.alternate:
             return "left" if self.last == "right" else "right"
-        seen = (losses[1] - losses[0]) / jnd + self.bias + NOISES[self.noise](rng)
+        self.seen = seen = (losses[1] - losses[0]) / jnd + self.bias + NOISES[self.noise](rng)
         if abs(seen) < self.tie:
             return "tie"
         return "left" if seen > 0 else "right"
@@ -250,6 +259,15 @@ class Person:
         """
         said = self.compare(a, b) if left > 0 else self.compare(b, a)
         return {"left": -left, "right": left, "tie": 0}[said]
+
+    def graded(self, a: Array, b: Array, left: int = 1) -> tuple[int, int]:
+        """Their answer as in `answer`, and its strength: 1 slightly, 2 clearly, 0 for a tie."""
+        said = self.answer(a, b, left)
+        if said == 0:
+            return 0, 0
+        drawn = self.seen is None or (self.arbitrary > 0 and self.rng.random() < self.arbitrary)
+        clear = self.rng.random() < 0.5 if drawn else abs(self.seen or 0.0) > self.clear
+        return said, 2 if clear else 1
 
     def __call__(self, x: Array, y: Array) -> int:
         """As an oracle; the sides are drawn."""
@@ -273,18 +291,20 @@ class Person:
         self._answered()
         return [int(i) for i in np.argsort(-seen)]
 
-    def rate(self, duel: Any, form: Literal["best", "both", "ranking"] = "best") -> str:
+    def rate(self, duel: Any, form: Literal["best", "both", "ranking", "strength"] = "best") -> str:
         """As a rater: the answer to tell a study about a duel with ``a``, ``b`` and ``left``.
 
+        With the form "strength" it says how much better a point of a pair is, such as "a clearly".
         Of a duel of more points the answer names the best, the best and the worst, or all, as
         ``form`` says.
         """
+        one_of(form, "form", ("best", "both", "ranking", "strength"))
         if not getattr(duel, "more", ()):
-            said = self.answer(duel.a, duel.b, 1 if duel.left == "a" else -1)
-            return {-1: "a", 1: "b", 0: "tie"}[said]
-        one_of(form, "form", ("best", "both", "ranking"))
+            ask = self.graded if form == "strength" else lambda *pair: (self.answer(*pair), 0)
+            said, strength = ask(duel.a, duel.b, 1 if duel.left == "a" else -1)
+            return {-1: "a", 1: "b", 0: "tie"}[said] + ("", " slightly", " clearly")[strength]
         found = [duel.shown[i] for i in self.rank(duel.in_order)]
-        if form == "best":
+        if form in ("best", "strength"):
             return found[0]
         return ">".join(found if form == "ranking" else [found[0], "".join(found[1:-1]), found[-1]])
 

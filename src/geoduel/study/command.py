@@ -24,7 +24,7 @@ from rich.table import Table
 
 from ..errors import ArgumentError, GeoduelError, OlderStudyWarning
 from .create import copy_study, delete_study, import_study, load_study, study_names
-from .log import INFEASIBLE, WORDS
+from .log import GRADED, INFEASIBLE, WORDS
 from .ranking import LETTERS
 from .storage.place import as_storage
 from .study import Study
@@ -43,7 +43,7 @@ def complete_names(ctx: typer.Context, incomplete: str) -> list[str]:
 
 def complete_answers(incomplete: str) -> list[str]:
     """Answers for the shell."""
-    words = dict.fromkeys(" ".join((*WORDS, *INFEASIBLE)).split())
+    words = dict.fromkeys(" ".join((*WORDS, *GRADED, *INFEASIBLE)).split())
     return [word for word in words if word.startswith(incomplete)]
 
 
@@ -147,7 +147,7 @@ def tell(
         list[str],
         typer.Argument(
             metavar="ANSWER",
-            help=f"One of {', '.join((*WORDS, *INFEASIBLE))}.",
+            help=f"One of {', '.join((*WORDS, *GRADED, *INFEASIBLE))}.",
             autocompletion=complete_answers,
         ),
     ],
@@ -161,6 +161,7 @@ def tell(
         write_json(told)
         return
     said = told.answer if told.infeasible is None else f"{told.infeasible} infeasible"
+    said = said if told.strength is None else f"{said} {told.strength}"
     print(f"duel {told.id}: {said}; known to {length(study.uncertainty()) or 'nothing yet'}")
 
 

@@ -19,7 +19,7 @@ import numpy as np
 from ..errors import ArgumentError, GeoduelError, MalformedExportError
 from ..manifolds.base import Manifold
 from .codec import check_depth, is_text
-from .log import KINDS, WORDS, Book, Row
+from .log import KINDS, STRENGTHS, WORDS, Book, Row
 from .ranking import LETTERS, MOST_CHOICES, canonical
 
 __all__ = [
@@ -224,6 +224,10 @@ RULES: dict[str, Rule] = {
         lambda v: isinstance(v, list) and len(v) == 2 and all(map(_is_int, v)),
     ),
     "which": ("a, b or both", lambda v: isinstance(v, str) and v in ("a", "b", "both")),
+    "strength": (
+        f"one of {', '.join(STRENGTHS)}",
+        lambda v: isinstance(v, str) and v in STRENGTHS,
+    ),
     "digest": (
         "a digest",
         lambda v: isinstance(v, str) and re.fullmatch("[0-9a-f]{32}", v) is not None,
@@ -249,7 +253,12 @@ FIELDS: dict[str, dict[str, str]] = {
         "order": "order?",
     },
     "lease": {"duel": "count"},
-    "answer": {"duel": "count", "answer": "answer", "infeasible": "which?"},
+    "answer": {
+        "duel": "count",
+        "answer": "answer",
+        "infeasible": "which?",
+        "strength": "strength?",
+    },
     "report": {"better": "point", "worse": "point"},
     "undo": {"number": "count"},
     "attribute": {"key": "text", "value": "value"},

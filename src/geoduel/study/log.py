@@ -7,7 +7,8 @@ A study is an append-only list of events, one JSON line each, numbered 1, 2, ...
                order in which all are shown in order
     lease      an unanswered duel goes out again, perhaps to someone else
     answer     "a", "b", "tie" or "skip"; infeasible: "a", "b" or "both", of points that cannot be;
-               to more than two points also as `ranking` says
+               strength: "slightly" or "clearly", where one was stated; to more than two points
+               also as `ranking` says
     report     an outside comparison: better, worse
     undo       the number of the answer (or report) that is taken back
     attribute  a user attribute: key, value
@@ -39,8 +40,10 @@ from .raters import Tally
 
 __all__ = [
     "EMPTY",
+    "GRADED",
     "INFEASIBLE",
     "KINDS",
+    "STRENGTHS",
     "UNASKED",
     "WORDS",
     "Book",
@@ -74,6 +77,9 @@ INFEASIBLE = {
     "both infeasible": ("skip", "both"),
 }
 """What is told of points that cannot be: the answer that it stands for, and which ones."""
+STRENGTHS = ("slightly", "clearly")
+GRADED = {f"{point} {strength}": (point, strength) for point in "ab" for strength in STRENGTHS}
+"""What is told with a strength: the answer, and how much better the point is."""
 UNASKED = ("report", "enqueued")  # roles of pairs that the method did not propose
 RANKED = "ranked"  # in counts: an answer to more than two points
 LAST = 8  # results that are remembered, for undo
@@ -121,6 +127,7 @@ class Entry:
     items: tuple[int, int] | None = None  # which of a catalogue a and b are
     answer: str | None = None
     infeasible: str | None = None  # "a", "b" or "both"
+    strength: str | None = None  # one of STRENGTHS
     answered: float | None = None
     number: int | None = None  # of the event that answered it
     withdrawn: bool = False
@@ -310,8 +317,12 @@ class Book:
         k = len(entry.points)
         if not (answer in WORDS if k == 2 else answer == canonical(answer, k)):
             raise ValueError(f"event {number} has no answer to duel {entry.id}: {answer!r}")
+        strength = event.get("strength")
+        if strength is not None and (k > 2 or answer not in ("a", "b")):
+            raise ValueError(f"event {number} has a strength of {answer!r}, to duel {entry.id}")
         entry.answer, entry.answered, entry.number = answer, event["time"], number
         entry.rater, entry.infeasible = event.get("rater"), event.get("infeasible")
+        entry.strength = strength
         del self.open[entry.id]
         weight = self._tally(entry, answer, +1).weight
         self.given.append(Given(number, entry.id, answer, entry.rater, weight))
@@ -350,7 +361,8 @@ class Book:
             self._tally(entry, given.answer, -1)
             self._hold(entry, event)
             self.open[entry.id] = entry
-        entry.answer = entry.answered = entry.number = entry.infeasible = None
+        entry.answer = entry.answered = entry.number = None
+        entry.infeasible = entry.strength = None
         for other in list(self.open.values()):  # what the method asked because of that answer
             followed = other.at[0] > entry.at[0] if entry.at and other.at else False
             if followed or (other.at and entry.role in UNASKED):

@@ -28,7 +28,7 @@ from ..methods import Method
 from ..methods.base import check_state, questions
 from ..methods.named import start_point
 from ..methods.people.questions import QuestionMethod
-from .log import UNASKED, Book, Entry, Given
+from .log import STRENGTHS, UNASKED, Book, Entry, Given
 from .ranking import choices_in, decided
 from .raters import MOST
 
@@ -242,6 +242,9 @@ class QuestionPlayer(Player):
         if entry.more:
             return self._choose(entry, given)
         left = {"a": 1, "b": -1, None: 0}[entry.left]
+        graded = {}
+        if entry.strength is not None and self.method.graded:
+            graded = {"strength": 1 + STRENGTHS.index(entry.strength)}
         self.state = self.method.update(
             self.manifold,
             self.state,
@@ -250,6 +253,7 @@ class QuestionPlayer(Player):
             self._own(given.number) if self.by_event else self._own(given.duel, 4),
             left=left,
             rater=given.rater,
+            **graded,
         )
         self.iteration += 1
 
@@ -257,7 +261,7 @@ class QuestionPlayer(Player):
         """Take an answer to more than two points, as the choices that it holds."""
         points = np.array(entry.points, self.dtype)
         rng = self._own(given.duel, 4)
-        for best, others, worst in choices_in(given.answer, len(points)):
+        for i, (best, others, worst) in enumerate(choices_in(given.answer, len(points))):
             if best is None:
                 pair = (points[j] for j in others)
                 self.state = self.method.update(
@@ -265,9 +269,8 @@ class QuestionPlayer(Player):
                 )
             else:
                 some = points[[best, *others]]
-                self.state = self.method.choose(
-                    self.manifold, self.state, some, 0, rng, worst=worst, rater=given.rater
-                )
+                how = {"worst": worst, "rater": given.rater} | ({"more": True} if i else {})
+                self.state = self.method.choose(self.manifold, self.state, some, 0, rng, **how)
         self.iteration += 1
 
     def _settle(self) -> None:

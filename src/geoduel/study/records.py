@@ -54,6 +54,8 @@ class Duel:
         Which items of a catalogue a and b are; None without one.
     infeasible : {"a", "b", "both"} or None
         Of which points it was said that they cannot be.
+    strength : {"slightly", "clearly"} or None
+        How much better the preferred one of two points is, where that was said.
     order : str or None
         The letters of all points of a question that shows more than two, in the order to show them.
     """
@@ -72,6 +74,7 @@ class Duel:
     points: tuple[np.ndarray, ...] = field(repr=False)
     items: tuple[int, int] | None = None
     infeasible: str | None = None
+    strength: str | None = None
     order: str | None = None
 
     @property
@@ -97,7 +100,8 @@ class Duel:
 
     def _key(self) -> tuple[Any, ...]:
         points = tuple(point.tobytes() for point in self.points)
-        return (self.id, *points, self.role, self.left, self.rater, self.answer, self.state)
+        said = self.rater, self.answer, self.strength
+        return (self.id, *points, self.role, self.left, *said, self.state)
 
 
 def as_duel(entry: Entry, dtype: np.dtype, manifold: Manifold) -> Duel:
@@ -120,6 +124,7 @@ def as_duel(entry: Entry, dtype: np.dtype, manifold: Manifold) -> Duel:
         points=(a, b, *more),
         items=entry.items,
         infeasible=entry.infeasible,
+        strength=entry.strength,
         order=entry.order,
     )
 

@@ -45,7 +45,7 @@ from .codec import check_json, decode_settings, encode_state, is_text
 from .crowd import Camp, Disagreement, Heard, own_ideal, partition, shrunk
 from .forecast import answers_left
 from .journal import Journal, opening
-from .log import INFEASIBLE, WORDS, Book, Entry, Event, Given, Kept, Row
+from .log import GRADED, INFEASIBLE, WORDS, Book, Entry, Event, Given, Kept, Row
 from .players import Player, player
 from .ranking import canonical
 from .raters import Rater, against_others
@@ -401,9 +401,10 @@ class Study:
             The duel, or its id.
         answer : str
             Which point is better: "a" or "b". A "tie" is an answer; a "skip" is none, and another
-            question is asked. A point that cannot be loses against the other one: "a infeasible",
-            "b infeasible", or "both infeasible", which is a skip. An infeasible item of a catalogue
-            is neither shown nor recommended again.
+            question is asked. How much better it is may be said, too: "a slightly", "a clearly".
+            Each rater may mean their own by it. A point that cannot be loses against the other one:
+            "a infeasible", "b infeasible", or "both infeasible", which is a skip. An infeasible
+            item of a catalogue is neither shown nor recommended again.
 
             Of more than two points the answer may name the best one, such as "c", or rank some or
             all from the best to the worst: "c>a", "c>bd>a", "c>b=d>a". Letters side by side are not
@@ -437,12 +438,13 @@ class Study:
                     f"duel {number} is not of study {self.name!r}, which has {len(entries)}"
                 )
             entry = entries[number]
-            infeasible = None
+            infeasible = strength = None
             if entry.more:
                 said = canonical(answer, len(entry.points))
             else:
-                one_of(answer, "answer", (*WORDS, *INFEASIBLE))
+                one_of(answer, "answer", (*WORDS, *GRADED, *INFEASIBLE))
                 said, infeasible = INFEASIBLE.get(answer, (answer, None))
+                said, strength = GRADED.get(said, (said, None))
             if not entry.is_open:
                 if skip_if_finished:
                     return []
@@ -452,6 +454,7 @@ class Study:
                 )
             event: Event = {"kind": "answer", "duel": number, "answer": said}
             event |= {"infeasible": infeasible} if infeasible else {}
+            event |= {"strength": strength} if strength else {}
             who = rater if rater is not None else entry.rater
             return [event | ({"rater": who} if who else {})]
 

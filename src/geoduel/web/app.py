@@ -25,7 +25,7 @@ from starlette.responses import StreamingResponse
 
 from .._version import __version__
 from ..errors import ArgumentError, GeoduelError, StorageError
-from .board import CANNOT, RANKING, Board
+from .board import CANNOT, GRADED, RANKING, Board
 from .guard import NAMED, OWNER, RATER, Guard, Rate, client_of, cookie
 from .keys import Keys, Who
 from .numbers import as_json
@@ -60,9 +60,10 @@ class Tell(Ask):
 
     id: int = Field(description="Number of the question.")
     answer: str = Field(
-        pattern=rf"^(left|right|a|b|tie|skip|{CANNOT.pattern}|{RANKING.pattern})$",
+        pattern=rf"^(left|right|a|b|tie|skip|{CANNOT.pattern}|{GRADED.pattern}|{RANKING.pattern})$",
         max_length=16,
         description="A side, a point, tie or skip; of more than two points places, the best first. "
+        "With 'slightly' or 'clearly' after a side: how much better it is. "
         "With 'infeasible' after a side or 'both': what cannot be.",
     )
     run: str | None = Field(None, max_length=64, description="The question's run.")
@@ -147,7 +148,10 @@ class QuestionReply(Reply):
     left: PaneReply | None = None
     right: PaneReply | None = None
     panes: list[PaneReply] | None = Field(None, description="Of more than two points.")
-    ranking: bool | None = Field(None, description="Whether these are to be ranked.")
+    ranking: bool | Literal["ends"] | None = Field(
+        None, description="Whether these are to be ranked, or the best and the worst to be named."
+    )
+    strengths: bool | None = Field(None, description="Whether a strength is asked for.")
     infeasible: bool | None = Field(None, description="Whether a side may be told infeasible.")
     preload: list[str] = []
     retry_after: float | None = None

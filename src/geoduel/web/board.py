@@ -30,6 +30,7 @@ from ..errors import (
     StudyFinishedError,
 )
 from ..methods.people.questions import PersonMethod
+from ..study.log import STRENGTHS
 from ..study.ranking import LETTERS
 from .numbers import Numbers, as_json, numbers, unit, within
 from .panes import Content, Turned, content, plain
@@ -45,6 +46,7 @@ log = logging.getLogger("geoduel.web")
 SIDES = ("left", "right")
 ANSWERS = (*SIDES, "a", "b", "tie", "skip")
 CANNOT = re.compile(r"(left|right|a|b|both) infeasible")
+GRADED = re.compile(rf"(left|right|a|b) ({'|'.join(STRENGTHS)})")
 RANKING = re.compile(r"[1-6](=?[1-6])*(>[1-6](=?[1-6])*)*")  # by the places on the page
 _CACHE_BYTES = 64_000_000
 _SLOW = 0.06  # seconds to draw a choice; beyond it the next question is fetched ahead
@@ -84,8 +86,11 @@ class Board:
         Play the louder of two sounds as quietly as the other one.
     scripts : bool
         Let the HTML that ``render`` returns run scripts, in a frame that reaches nothing else.
-    ranking : bool
-        Ask for a ranking where a question shows more than two points, and not for the best alone.
+    ranking : bool or "ends"
+        Where a question shows more than two points: ask for a ranking, or for the best and the
+        worst ("ends"), and not for the best alone.
+    strengths : bool
+        Of two points ask how much better the preferred one is, slightly or clearly.
     infeasible : bool
         Take it, too, that the left choice, the right one or both are impossible; see
         `geoduel.Study.tell`. Questions of more than two points take it of none.
@@ -133,7 +138,8 @@ class Board:
         results: bool | Literal["own"] = True,
         match_levels: bool = True,
         scripts: bool = False,
-        ranking: bool = False,
+        ranking: bool | Literal["ends"] = False,
+        strengths: bool = False,
         infeasible: bool = False,
         ahead: bool | None = None,
         solo: bool | None = None,
@@ -143,8 +149,10 @@ class Board:
         self.study, self.render = study, _of_items(study, render) or plain
         self.title, self.question = title or study.name, question
         self.accuracy = None if accuracy is None else positive(accuracy, "accuracy")
-        self.ranking, self.ahead, self.solo, self.finish = bool(ranking), ahead, solo, finish
-        self.infeasible = bool(infeasible)
+        if ranking not in (True, False, "ends"):
+            raise ArgumentError(f'ranking must be True, False or "ends", got {ranking!r}')
+        self.ranking, self.ahead, self.solo, self.finish = ranking, ahead, solo, finish
+        self.strengths, self.infeasible = bool(strengths), bool(infeasible)
         self.key = slug(key or study.name)
         self.labels = labels if isinstance(labels, str) else tuple(labels)
         numbers(study.manifold, np.zeros(study.manifold.point_shape), self.labels)  # they fit
@@ -218,8 +226,9 @@ class Board:
         answer : str
             A side ("left", "right"), a point ("a", "b"), "tie" or "skip". Of more than two points
             the place of the best one, such as "3", or places from the best to the worst: "3>1>24",
-            see `geoduel.Study.tell`. With ``infeasible``, a side that is impossible, such as "left
-            infeasible", or "both infeasible".
+            see `geoduel.Study.tell`. With ``strengths``, how much better a side is, such as "left
+            clearly". With ``infeasible``, a side that is impossible, such as "left infeasible", or
+            "both infeasible".
         rater : str
             Who answered.
         run : str, optional
@@ -237,8 +246,10 @@ class Board:
             If the answer is none of the words, or there is no such question.
         """
         cannot = CANNOT.fullmatch(answer) if self.infeasible else None
-        if answer not in ANSWERS and not RANKING.fullmatch(answer) and not cannot:
-            more = ", left infeasible, right infeasible, both infeasible" if self.infeasible else ""
+        graded = GRADED.fullmatch(answer) if self.strengths else None
+        if answer not in ANSWERS and not RANKING.fullmatch(answer) and not (cannot or graded):
+            more = "".join(f", left {s}, right {s}" for s in STRENGTHS) if self.strengths else ""
+            more += ", left infeasible, right infeasible, both infeasible" * self.infeasible
             raise ArgumentError(
                 f"answer must be one of {', '.join(ANSWERS)}{more}, or a ranking of places such as "
                 f"3>1, got {answer!r}"
@@ -248,8 +259,8 @@ class Board:
         duel = self.duel(duel_id)
         if duel.rater not in (None, rater):
             return False
-        if cannot and cannot[1] in SIDES and not duel.more:
-            answer = f"{self.point_on(duel, cannot[1])} infeasible"
+        if (found := cannot or graded) and found[1] in SIDES and not duel.more:
+            answer = self.point_on(duel, found[1]) + answer.removeprefix(found[1])
         elif answer in SIDES and not duel.more:
             answer = self.point_on(duel, answer)
         elif duel.more and answer not in ("tie", "skip"):
@@ -300,14 +311,15 @@ class Board:
     def side_of(duel: Duel) -> str:
         """Return the answer as it was given: a side, "tie", "skip", or "" if there is none.
 
-        Of a side that was said to be impossible, "left infeasible" or "right infeasible"; of both,
-        "both infeasible".
+        With a strength, where one was stated: "left clearly". Of a side that was said to be
+        impossible, "left infeasible" or "right infeasible"; of both, "both infeasible".
         """
         if (cannot := duel.infeasible) is not None:
             side = cannot if cannot == "both" else SIDES[duel.shown.index(cannot)]
             return f"{side} infeasible"
         if duel.answer in ("a", "b"):
-            return "left" if duel.answer == duel.left else "right"
+            side = "left" if duel.answer == duel.left else "right"
+            return side if duel.strength is None else f"{side} {duel.strength}"
         if duel.more and duel.answer not in (None, "tie", "skip"):
             return "".join(str(duel.shown.index(x) + 1) if x.isalpha() else x for x in duel.answer)
         return duel.answer or ""
@@ -532,7 +544,8 @@ class Board:
         """Return all questions and answers as CSV."""
         file = io.StringIO()
         out = csv.writer(file)
-        names = ["id", "role", "rater", "state", "answer", "side", "left", "asked", "answered"]
+        names = ["id", "role", "rater", "state", "answer", "strength", "side", "left"]
+        names += ["asked", "answered"]
         zero = self.numbers(np.zeros(self.study.manifold.point_shape))
         duels = self.study.duels
         letters = LETTERS[: max((len(duel.points) for duel in duels), default=2)]
@@ -544,7 +557,7 @@ class Board:
             points += [""] * (len(letters) - len(points))
             rows = [row for point in unpacked for row in self.numbers(point).rows]
             values = [_safe(v) if isinstance(v, str) else v for row in rows for v in row.values]
-            said = [duel.answer or "", self.side_of(duel), duel.left]
+            said = [duel.answer or "", duel.strength or "", self.side_of(duel), duel.left]
             row = [duel.id, duel.role, _safe(duel.rater or ""), duel.state, *said]
             taken = "" if duel.answered is None else round(duel.answered - duel.asked, 3)
             out.writerow([*row, duel.asked, duel.answered or "", taken, *points, *values])
@@ -620,7 +633,10 @@ class Board:
             self._open.popitem(last=False)
         preload = [self._address(one, side) for one in following for side in self.sides(one)]
         more: dict[str, Any] = self._panes(duel)
-        more |= {"ranking": self.ranking} if duel.more else {"infeasible": self.infeasible}
+        if duel.more:
+            more |= {"ranking": self.ranking}
+        else:
+            more |= {"strengths": self.strengths, "infeasible": self.infeasible}
         return self._reply(
             "question", id=duel.id, role=duel.role, progress=progress, preload=preload, **more
         )

@@ -104,9 +104,8 @@ class DuelWidget(anywidget.AnyWidget):
         """Return what the panes of a reply show, as data addresses: a notebook has no server."""
         found = {}
         for holder in (reply, *reply.get("duels", ())):
-            for name in ("left", "right", "best"):
-                pane = holder.get(name)
-                if pane is None or pane["kind"] in ("text", "failed"):
+            for name, pane in _panes(holder):
+                if pane["kind"] in ("text", "failed"):
                     continue
                 if name == "best":
                     shown = self.board.best_content()
@@ -123,9 +122,8 @@ class DuelWidget(anywidget.AnyWidget):
         """Say in the place of what cannot be shown why: in a notebook the rater wrote `render`."""
         why = (self.board.trouble or "").strip().rpartition("\n")[2]
         for holder in (reply, *reply.get("duels", ())):
-            for name in ("left", "right", "best"):
-                pane = holder.get(name) or {}
-                if pane.get("kind") == "failed":
+            for _, pane in _panes(holder):
+                if pane["kind"] == "failed":
                     pane["text"] += f"\n{why}"
         return reply
 
@@ -143,3 +141,10 @@ class DuelWidget(anywidget.AnyWidget):
         except Exception as error:  # the panes wait for a reply, whatever happened
             self.send({"to": to, "error": f"{type(error).__name__}: {error}", "status": 500})
             raise
+
+
+def _panes(holder: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
+    """The panes of a reply with their sides, "left", "right", "1", "2", ..., and the best one's."""
+    named = [(name, holder.get(name)) for name in ("left", "right", "best")]
+    places = [(str(n), pane) for n, pane in enumerate(holder.get("panes") or (), 1)]
+    return [(name, pane) for name, pane in named + places if pane is not None]

@@ -13,6 +13,7 @@ from geoduel.methods.people.perception import (
     Prior,
     log_prior_of_length,
 )
+from geoduel.methods.people.strengths import USAGE
 
 
 @pytest.fixture(scope="session")
@@ -28,6 +29,26 @@ def flat_answers():
             answer, left = (int(rng.integers(-1, 2)) for _ in range(2))
             answers = answers.append(Answers.one(manifold, chart, a, b, answer, left, 0))
         return answers
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def flat_strengths():
+    """Random duels on a flat space, each answered with a strength, by a rater who is half known."""
+
+    def make(rng: np.random.Generator, n: int, d: int = 2) -> Answers:
+        manifold = gd.Euclidean(d)
+        chart = Chart.about(manifold, Frame(np.zeros(d), np.eye(d)), 0.5, np.zeros(d))
+        answers = Answers.none(np.zeros(d)).in_chart(manifold, chart)
+        for _ in range(n):
+            a, b = rng.standard_normal((2, d))
+            answer, left = (int(x) for x in rng.choice([-1, 1], 2))
+            strength = int(rng.integers(1, 3))
+            new = Answers.one(manifold, chart, a, b, answer, left, 0, strength)
+            answers = answers.append(new)
+        usage = rng.dirichlet(np.ones(USAGE - 1))
+        return answers.meant(0, np.append(usage, rng.random()))
 
     return make
 

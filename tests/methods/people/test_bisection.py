@@ -115,6 +115,19 @@ def test_the_best_of_two_is_a_duel():
     assert state.attention.looks == pytest.approx(duel.attention.looks, rel=1e-4)  # float32
 
 
+def test_a_strength_is_heard_again_once_more_is_known_of_its_meaning():
+    """The table of the rater is what all answers say with the meaning that is known by now."""
+    state, rng = METHOD.start(LINE, at(0), np.random.default_rng(0)), np.random.default_rng(0)
+    for a, b, answer, strength in ((20, -30, -1, 1), (25, -5, 1, 2), (9, -3, -1, 1)):
+        pair = at(a), at(b)
+        state = METHOD.update(LINE, state, *pair, answer, rng, rater="ann", strength=strength)
+    anew = bisection._fresh(len(state.grid))
+    for one in state.answers.each():
+        METHOD._hear(LINE, state, anew, one)
+    p = [x.sum(axis=1).sum(axis=1)[0] for x in (anew, state.tables)]
+    assert np.allclose(p[0] / p[0].sum(), p[1] / p[1].sum(), rtol=1e-4, atol=1e-12)
+
+
 def test_naming_the_points_the_other_way_round_changes_nothing():
     swapped = [(b, a, -answer, -left, rater) for a, b, answer, left, rater in SOME]
     one, two = (answered(METHOD, LINE, at(0), answers) for answers in (SOME, swapped))

@@ -123,7 +123,7 @@ def test_the_answers_are_kept_with_their_raters_and_losses():
         assert cloud.prior.ties == (len(cloud.answers.answer) > 1)
     assert cloud.answers.answer.tolist() == [1, 0, -1]
     assert cloud.answers.rater.tolist() == [0, 1, 0]
-    assert cloud.raters == (("ann", "bob"), (2, 1))
+    assert cloud.raters == (("ann", "bob"), (2, 1), (2, 1))
     expected = losses_of(SPHERE, cloud.points, cloud.answers.a, cloud.answers.b)
     assert np.allclose(cloud.losses, expected, atol=1e-6)
 

@@ -30,6 +30,13 @@ def test_chance_mixes_looking_and_lapsing():
     assert np.array_equal(chance(looked, np.array(1.0), share), share)
 
 
+def test_a_ranking_is_several_choices_and_one_answer():
+    raters, _ = Raters().hear("ann")
+    for more in (False, True, True):
+        raters, r = raters.hear("ann", more=more)
+    assert (raters.answers, raters.questions, r) == ((4,), (2,), 0)
+
+
 def heard(*names, most=math.inf):
     raters, indices = Raters(), []
     for name in names:
@@ -40,16 +47,16 @@ def heard(*names, most=math.inf):
 
 def test_raters_are_counted_in_the_order_of_their_first_answers():
     raters, indices = heard("bob", "ann", "bob", "", "ann", "ann")
-    assert raters == Raters(("bob", "ann", ""), (2, 3, 1))
+    assert raters == Raters(("bob", "ann", ""), (2, 3, 1), (2, 3, 1))
     assert indices == [0, 1, 0, 2, 1, 1]
 
 
 def test_the_first_to_answer_takes_the_place_kept_for_whoever_it_is():
-    raters, r = Raters(("",), (0,)).hear("ann")
-    assert (raters, r) == (Raters(("ann",), (1,)), 0)
+    raters, r = Raters(("",), (0,), (0,)).hear("ann")
+    assert (raters, r) == (Raters(("ann",), (1,), (1,)), 0)
 
 
 def test_beyond_the_most_new_raters_share_the_last_place():
     raters, indices = heard("a", "b", "c", "d", "a", most=2)
-    assert raters == Raters(("a", "b"), (2, 3))
+    assert raters == Raters(("a", "b"), (2, 3), (2, 3))
     assert indices == [0, 1, 1, 1, 0]

@@ -97,7 +97,7 @@ def test_settling_keeps_where_the_belief_is_and_what_was_answered():
     point, spread = where(belief)
     assert SPHERE.dist(point, centre) < size
     assert 0.5 < spread / np.sqrt(2) / size < 2
-    assert belief.raters == cloud.raters == (("0", "1"), (4, 4))
+    assert belief.raters == cloud.raters == (("0", "1"), (4, 4), (4, 4))
     assert belief.offsets.shape == (2, OTHERS)
     assert np.array_equal(belief.answers.answer, cloud.answers.answer)
     assert np.allclose(belief.chart.frame.at(SPHERE, belief.chart.origin), NORTH, atol=1e-6)
@@ -122,7 +122,7 @@ def test_hear_adds_an_answer_of_a_rater_and_remembers_ties():
         assert belief.prior.ties == (rater == "bob" or answer == -1)
     assert belief.answers.answer.tolist() == [1, 0, -1]
     assert belief.answers.rater.tolist() == [0, 1, 0]
-    assert belief.raters == (("ann", "bob"), (2, 1))
+    assert belief.raters == (("ann", "bob"), (2, 1), (2, 1))
     assert np.array_equal(belief.offsets, np.zeros((2, OTHERS)))
 
 

@@ -28,6 +28,7 @@ from geoduel.methods.people.perception import (
     rater_offset,
     wary_of_tilt,
 )
+from geoduel.methods.people.strengths import CLEARLY, SLIGHTLY
 
 PRIOR = Prior(1.0, 0.1 / 9, 0.9, True)
 
@@ -132,13 +133,45 @@ def test_what_may_be_answered_adds_up(flat_choices, from_prior, sign):
         assert np.allclose(np.exp(values).sum(axis=0), 1, atol=2e-3)
 
 
-@pytest.mark.parametrize("kind", ["duels", "choices"])
+def test_strengths_of_an_answer_add_up_to_it(flat_strengths, from_prior):
+    """Clearly and slightly are as likely together as the answer, and `outcomes` says the same."""
+    rng, model = np.random.default_rng(7), Perception(2, True)
+    answers = flat_strengths(rng, 6)
+    particles = from_prior(rng, model, 5, PRIOR)
+    each = [answers._replace(strength=np.full(6, s)) for s in (0, SLIGHTLY, CLEARLY)]
+    for j in range(6):
+        plain, slight, clear = (
+            np.exp(model.log_likelihood(particles, x.part(slice(j, j + 1)), PRIOR)[0]) for x in each
+        )
+        assert np.allclose(slight + clear, plain, rtol=1e-4)
+    others, losses = rng.standard_normal((6, OTHERS)), rng.random((6, 8)).astype(np.float32)
+    five = outcomes(losses, others, PRIOR, answers.usage[:, 0])
+    three = outcomes(losses, others, PRIOR)
+    assert np.allclose(five[:2] + five[3:], three[:2], atol=1e-5)
+    assert np.allclose(five[2], three[2])
+
+
+def test_each_outcome_of_a_graded_duel_is_one_of_its_answers(flat_strengths):
+    answers = flat_strengths(np.random.default_rng(8), 5)
+    for j in range(5):
+        one = answers.part(slice(j, j + 1))
+        said, was = one.outcomes()
+        assert len(said) == 5
+        assert (said[was].answer[0], said[was].strength[0]) == (one.answer[0], one.strength[0])
+
+
+@pytest.mark.parametrize("kind", ["duels", "choices", "strengths"])
 @pytest.mark.parametrize("metric", [False, True])
-def test_gradient_is_the_derivative(flat_answers, flat_choices, from_prior, metric, kind):
+def test_gradient_is_the_derivative(
+    flat_answers, flat_choices, flat_strengths, from_prior, metric, kind
+):
     """Central differences of a value in single precision: right to about 1e-5/h + h²."""
     rng = np.random.default_rng(1)
     model = Perception(3, metric)
-    answers = flat_answers(rng, 6, 3) if kind == "duels" else flat_choices(rng, 3)
+    if kind == "choices":
+        answers = flat_choices(rng, 3)
+    else:
+        answers = (flat_answers if kind == "duels" else flat_strengths)(rng, 6, 3)
     prior = Prior(1.0, 0.5 / 9, 4.5, True)
     particles = from_prior(rng, model, 4, prior)
     particles[:, 3 + OTHERS - 1] = [0.0, 0.5, 1.0, 2.0]  # Weber fractions, small and large

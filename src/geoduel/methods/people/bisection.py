@@ -19,6 +19,7 @@ from ..frame import to_numpy
 from .attention import EASY, Attention
 from .observer import BIAS_SPREAD, LAPSED_TIES, TIE_MEDIAN, Observer, Raters, sigmoid
 from .questions import PersonMethod, best_question, check_answer, inside, stacked
+from .strengths import CLEARLY, learned, share_clear, stated, unheard
 from .weights import drawn, imagined, information
 
 __all__ = [
@@ -38,6 +39,7 @@ CELLS = 281  # of the grid
 HEAVY = 0.03  # mass of a cell that makes the grid too coarse
 FOCUS = 0.65  # share of the cells where the posterior is
 SAMPLE = 128  # ideals that stand for the posterior where questions are compared
+GRADERS = 48  # kinds of raters and ideals from which it is judged what strengths mean
 RATERS = 16  # tables at most; later raters share the last
 RARE = 0.02  # weight of what raters may be like that questions do not count on
 FANTASIES = 8  # worlds imagined
@@ -99,7 +101,7 @@ class Space(NamedTuple):
 
 
 class Answers(NamedTuple):
-    """Answers, oldest first: coordinates of the two points, answer, side, and rater's index.
+    """Answers, oldest first: coordinates of the two points, answer, side, rater's index, strength.
 
     Who chooses the best of k points lets it win k - 1 duels, or lose them as the worst. These have
     the number of that choice.
@@ -110,12 +112,13 @@ class Answers(NamedTuple):
     answer: np.ndarray
     left: np.ndarray
     rater: np.ndarray
+    strength: np.ndarray
     choice: np.ndarray
 
     @classmethod
     def none(cls) -> Answers:
         """No answers yet."""
-        return cls(*np.zeros((6, 0)))
+        return cls(*np.zeros((7, 0)))
 
     def append(self, *one: ArrayLike) -> Answers:
         """With one more, of one or several duels."""
@@ -149,6 +152,8 @@ class BisectionState(NamedTuple):
         Likelihood times prior of what the rater is like: (JND, asymmetry, Weber fraction), lapses.
     raters : Raters
         The raters of the tables.
+    usages : ndarray of shape (raters, USAGE)
+        What they mean by strengths.
     attention : Attention
         Whether they look.
     """
@@ -160,6 +165,7 @@ class BisectionState(NamedTuple):
     prior: np.ndarray
     tables: np.ndarray
     raters: Raters
+    usages: np.ndarray
     attention: Attention
     best: Array
     uncertainty: float = math.inf
@@ -249,6 +255,7 @@ class Bisection(PersonMethod):
     """
 
     version: ClassVar[int] = 4
+    graded: ClassVar[bool] = True
 
     def start(self, manifold: Manifold, x0: Array, rng: np.random.Generator) -> BisectionState:
         if manifold.dim != 1:
@@ -266,7 +273,8 @@ class Bisection(PersonMethod):
             edges,
             np.ones(1),
             _fresh(1),
-            Raters(("",), (0,)),
+            Raters(("",), (0,), (0,)),
+            unheard()[None],
             Attention.none(),
             x0,
         )
@@ -321,7 +329,9 @@ class Bisection(PersonMethod):
             centres = np.concatenate([centres, around[allowed > 0]])
         centres, halves = (x.ravel() for x in np.meshgrid(centres, halves))
         a, b, ta, tb = self._ends(manifold, state, centres, halves)
-        chances = self._predict(manifold, state, ta, tb, ideals, shape, lapsed)
+        last = state.answers.strength[-1:].any()  # the next one is expected to have one, too
+        usage = state.usages[int(state.answers.rater[-1])] if last else None
+        chances = self._predict(manifold, state, ta, tb, ideals, shape, lapsed, usage)
         if DENSE[0] <= n < DENSE[1] and nine_tenths <= CLOSE:
             width = min(assumed, float(np.std(ideals)))
             gain = sum(
@@ -343,17 +353,17 @@ class Bisection(PersonMethod):
         *,
         left: int = 0,
         rater: str | None = None,
+        strength: int = 0,
     ) -> BisectionState:
-        check_answer(answer, left)
-        raters, r = state.raters.hear(rater or "", RATERS)
-        if r == len(state.tables):
-            fresh = _fresh(len(state.grid))
-            state = state._replace(tables=np.concatenate([state.tables, fresh]))
+        check_answer(answer, left, strength)
+        state, r = _heard(state, rater or "")
         ta, tb = _coordinate(manifold, state, namespace(a, b).stack([a, b]))
         expected = self._expected(manifold, state, ta, tb, r)
         attention = state.attention.hear(r, expected, answer, left)
-        state = state._replace(raters=raters, attention=attention)
-        return self._told(manifold, state, ta, tb, answer, left, r)
+        state = state._replace(attention=attention)
+        if strength:
+            state = self._meant(manifold, state, r)
+        return self._told(manifold, state, ta, tb, answer, left, r, strength)
 
     def choose(
         self,
@@ -365,17 +375,15 @@ class Bisection(PersonMethod):
         *,
         worst: bool = False,
         rater: str | None = None,
+        more: bool = False,
     ) -> BisectionState:
         answer = 1 if worst else -1
-        raters, r = state.raters.hear(rater or "", RATERS)
-        if r == len(state.tables):
-            fresh = _fresh(len(state.grid))
-            state = state._replace(tables=np.concatenate([state.tables, fresh]))
+        state, r = _heard(state, rater or "", more)
         t = _coordinate(manifold, state, points)
         others = np.delete(np.arange(len(t)), best)
         chances = np.array([self._chosen(manifold, state, t, j, answer, r) for j in range(len(t))])
         attention = state.attention.hear_choice(r, chances, best)
-        state = state._replace(raters=raters, attention=attention)
+        state = state._replace(attention=attention)
         return self._told(manifold, state, t[best], t[others], answer, 0, r)
 
     def _told(
@@ -387,13 +395,33 @@ class Bisection(PersonMethod):
         answer: int,
         left: int,
         rater: int,
+        strength: int = 0,
     ) -> BisectionState:
         """The state that knows one more answer, to a duel or to all duels of a choice."""
-        answers = state.answers.append(a, b, answer, left, rater)
+        answers = state.answers.append(a, b, answer, left, rater, strength)
         state = state._replace(answers=answers, tables=state.tables.copy())
         *_, last = answers.each()
         self._hear(manifold, state, state.tables, last)
         return self._concluded(manifold, self._refined(manifold, state))
+
+    def _meant(self, manifold: Manifold, state: BisectionState, r: int) -> BisectionState:
+        """The state with what a rater has meant by strengths so far."""
+        graded = (state.answers.rater == r) & (state.answers.strength > 0)
+        a, b, answer, _, _, strength, _ = (x[graded] for x in state.answers)
+        joint = _conditional(state.tables[r]).sum(axis=1) * posterior(state)
+        few = drawn(joint.ravel() / joint.sum(), GRADERS, 0.5)
+        shapes, cells = np.unravel_index(few, joint.shape)
+        seen = self._seen(manifold, state.space, a, b, state.grid[cells], shapes)
+        each = np.arange(GRADERS)
+        x, unit = (y[each, :, each] for y in seen)
+        usages, tables = state.usages.copy(), state.tables.copy()
+        usages[r] = learned(-answer.astype(np.float32) * x, unit, strength)
+        tables[r] = _fresh(len(state.grid))[0]
+        state = state._replace(usages=usages, tables=tables)
+        for one in state.answers.each():  # again: their strengths mean something else by now
+            if one.rater[0] == r:
+                self._hear(manifold, state, tables, one)
+        return state
 
     def ideals(self, manifold: Manifold, state: BisectionState, n: int) -> Array:
         below = np.append(0.0, np.cumsum(posterior(state)))
@@ -405,8 +433,9 @@ class Bisection(PersonMethod):
         """What is known about each rater."""
         _, jnd = self.scales(manifold)
         p, g = posterior(state), RATER_GRID
+        names, _, counts = state.raters
         found = {}
-        for r, (name, n, table) in enumerate(zip(*state.raters, state.tables, strict=True)):
+        for r, (name, n, table) in enumerate(zip(names, counts, state.tables, strict=True)):
             w = _conditional(table) @ p
             shape, mix = w.sum(axis=1), w.sum(axis=0)
             factor = math.exp(float(shape @ np.log(g.jnd)))
@@ -471,6 +500,18 @@ class Bisection(PersonMethod):
         shapes: np.ndarray | slice = slice(None),
     ) -> np.ndarray:
         """The logistic's argument, "a" rather than "b", for shapes of raters, pairs and ideals."""
+        return self._seen(manifold, space, a, b, ideals, shapes)[0]
+
+    def _seen(
+        self,
+        manifold: Manifold,
+        space: Space,
+        a: np.ndarray | float,
+        b: np.ndarray | float,
+        ideals: np.ndarray,
+        shapes: np.ndarray | slice = slice(None),
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """The same, and the assumed JND in its units, in which thresholds of strengths are."""
         _, jnd = self.scales(manifold)
         ways = [space.between(np.asarray(t)[..., None], ideals) / jnd for t in (a, b)]
         g, ndim = RATER_GRID, ways[0].ndim
@@ -481,7 +522,8 @@ class Bisection(PersonMethod):
         jnds, webers = (
             x[shapes].astype(np.float32).reshape(-1, *[1] * ndim) for x in (g.jnd, g.weber)
         )
-        return difference / (jnds + webers * mean)
+        jnd_there = jnds + webers * mean
+        return difference / jnd_there, np.float32(SLOPE) / jnd_there
 
     def _hear(
         self,
@@ -501,8 +543,12 @@ class Bisection(PersonMethod):
             looked = _tied(self._argument(manifold, state.space, one.a[0], one.b[0], state.grid))
         else:
             share = 0.5 - answer * left * (g.left - 0.5)
-            x = self._argument(manifold, state.space, one.a[0], one.b[0], state.grid)
+            x, unit = self._seen(manifold, state.space, one.a[0], one.b[0], state.grid)
             looked = sigmoid(-np.float32(answer) * x)
+            if one.strength[0]:
+                usage = state.usages[int(r)][:, None]
+                share = share * share_clear(one.strength, usage)
+                looked, *_ = stated(-np.float32(answer) * x, unit, one.strength, usage)
         table *= (g.lapse * share).astype(np.float32)[:, None] + (
             (1 - g.lapse).astype(np.float32)[:, None] * looked[:, None, :]
         )
@@ -591,14 +637,32 @@ class Bisection(PersonMethod):
         ideals: np.ndarray,
         shape: np.ndarray,
         lapsed: np.ndarray,
+        usage: np.ndarray | None = None,
     ) -> np.ndarray:
-        """Probabilities of "a", "b" and a tie given the ideal, shape (3, n, pairs)."""
+        """Probabilities of "a", "b" and a tie given the ideal, shape (3, n, pairs).
+
+        With a ``usage`` of strengths as in `perception.outcomes`, shape (5, n, pairs).
+        """
         # Sides are not known yet, nor whether this rater calls any ties: neither has a say.
         likely = np.flatnonzero(shape.max(axis=1) > RARE)
-        x = self._argument(manifold, state.space, a, b, ideals, likely)
+        x, unit = self._seen(manifold, state.space, a, b, ideals, likely)
         w = shape[likely] * (shape.sum(axis=0) / shape[likely].sum(axis=0))
-        pa = np.einsum("sn,smn->nm", w, sigmoid(x)).astype(np.float64) + lapsed[:, None] / 2
-        return np.stack([pa, 1 - pa, np.zeros_like(pa)])
+
+        def expected(looked: np.ndarray, share: float) -> np.ndarray:
+            looks = np.einsum("sn,smn->nm", w, looked).astype(np.float64)
+            return looks + lapsed[:, None] * share
+
+        pa = expected(sigmoid(x), 0.5)
+        tied = np.zeros_like(pa)
+        if usage is None:
+            return np.stack([pa, 1 - pa, tied])
+        strong = np.array([CLEARLY])
+        share = float(share_clear(strong, usage[:, None])[0]) / 2
+        first, second = (
+            expected(stated(y, unit, strong, usage[:, None])[0], share) for y in (x, -x)
+        )
+        slight = [np.maximum(p - q, 0) for p, q in ((pa, first), (1 - pa, second))]
+        return np.stack([*slight, tied, first, second])
 
     def _refined(self, manifold: Manifold, state: BisectionState) -> BisectionState:
         """Another grid, until no cell is heavy."""
@@ -675,6 +739,16 @@ def space_of(manifold: Manifold, x0: Array, radius: float) -> Space:
                 high = low
             ends[side > 0] = side * high
     return Space(ends[0], ends[1], False, manifold.bounded)
+
+
+def _heard(state: BisectionState, rater: str, more: bool = False) -> tuple[BisectionState, int]:
+    """The state that counts one more choice of a rater, who may be new, and the rater's index."""
+    raters, r = state.raters.hear(rater, RATERS, more)
+    if r == len(state.tables):
+        tables = np.concatenate([state.tables, _fresh(len(state.grid))])
+        usages = np.concatenate([state.usages, unheard()[None]])
+        state = state._replace(tables=tables, usages=usages)
+    return state._replace(raters=raters), r
 
 
 def _fresh(n: int) -> np.ndarray:

@@ -16,7 +16,7 @@ from ..._numerics.arrays import Array, device, expand, namespace
 from ...manifolds.base import Manifold
 from ..frame import to_numpy
 from .observer import Raters
-from .perception import OTHERS, Answers, Prior, log_prior_of_length, log_probability
+from .perception import OTHERS, Answers, Prior, log_prior_of_length, log_probability, usage_of
 from .weights import drawn
 
 __all__ = ["Cloud", "anywhere", "deviation", "hear_early", "losses_of", "middle"]
@@ -27,6 +27,7 @@ EFFECTIVE = 0.5  # share of effective points below which they are resampled
 SWEEPS = 2  # random steps of each point after that
 STEPS = (0.15, 1.5)  # range of their lengths, in deviations of the cloud
 CENTRES = 32  # points that are tried as the middle
+JUDGES = 32  # points from which it is judged what raters mean by strengths
 WITHIN = 0.9  # share of the way to the end of a manifold that a step may go
 FARTHEST = 1e3  # lengths of ideals at first, in radii of the prior, at most
 
@@ -89,19 +90,24 @@ def hear_early(
     rater: str,
     rng: np.random.Generator,
     sweeps: int = SWEEPS,
+    strength: int = 0,
+    more: bool = False,
 ) -> Cloud:
     """Weigh the points by an answer; resample and move them where few are effective.
 
     Raters are not told apart yet.
     """
-    raters, r = cloud.raters.hear(rater)
-    new = Answers.one(manifold, None, a, b, answer, left, r)
+    raters, r = cloud.raters.hear(rater, more=more)
+    new = Answers.one(manifold, None, a, b, answer, left, r, strength)
+    if strength:
+        usage = _usage(cloud, r)
+        cloud, new = _reheard(cloud, cloud.answers.meant(r, usage)), new.meant(r, usage)
     prior = cloud.prior._replace(ties=cloud.prior.ties or answer == 0)
     losses = losses_of(manifold, cloud.points, new.a, new.b)
-    more = log_probability(losses.reshape(len(losses), -1), cloud.others, new, prior)
+    told = log_probability(losses.reshape(len(losses), -1), cloud.others, new, prior)
     cloud = cloud._replace(
         prior=prior,
-        logw=cloud.logw + more,
+        logw=cloud.logw + told,
         losses=np.concatenate([cloud.losses, losses], axis=2),
         answers=cloud.answers.append(new),
         raters=raters,
@@ -120,6 +126,25 @@ def hear_early(
     for _ in range(sweeps):
         cloud = _moved(manifold, cloud, size, rng)
     return cloud
+
+
+def _usage(cloud: Cloud, rater: int) -> np.ndarray:
+    """What a rater has meant by strengths so far."""
+    graded = np.flatnonzero((cloud.answers.rater == rater) & (cloud.answers.strength > 0))
+    few = drawn(cloud.weights, JUDGES, 0.5)
+    losses = cloud.losses[few][:, :, graded].reshape(JUDGES, -1)
+    return usage_of(losses, cloud.others[few], cloud.prior, cloud.answers.part(graded))
+
+
+def _reheard(cloud: Cloud, answers: Answers) -> Cloud:
+    """The cloud weighed by the same answers, whose strengths mean something else by now."""
+    graded = np.flatnonzero(answers.strength > 0)
+    losses = cloud.losses[:, :, graded].reshape(len(cloud.others), -1)
+    before, now = (
+        log_probability(losses, cloud.others, heard.part(graded), cloud.prior)
+        for heard in (cloud.answers, answers)
+    )
+    return cloud._replace(logw=cloud.logw + now - before, answers=answers)
 
 
 def losses_of(manifold: Manifold, points: Array, a: Array, b: Array) -> np.ndarray:

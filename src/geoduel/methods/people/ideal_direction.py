@@ -240,6 +240,23 @@ class IdealDirection(PersonMethod):
         state, believed = self._learned(manifold, state)
         return self._concluded(manifold, state, believed)
 
+    def choose(
+        self,
+        manifold: Manifold,
+        state: IdealDirectionState,
+        points: Array,
+        best: int,
+        rng: np.random.Generator,
+        *,
+        worst: bool = False,
+        rater: str | None = None,
+        more: bool = False,
+    ) -> IdealDirectionState:
+        """As by default, by duels, which are one answer to those who count."""
+        told = super().choose(manifold, state, points, best, rng, worst=worst, rater=rater)
+        counted, _ = state.raters.hear(rater or "", more=more)
+        return told._replace(raters=told.raters._replace(questions=counted.questions))
+
     def ideals(self, manifold: Manifold, state: IdealDirectionState, n: int) -> Array:
         spread = self._posterior(manifold, state).ideal()[1]
         return state.frame.at(manifold, state.centre + _scattered(spread, n))
@@ -257,7 +274,7 @@ class IdealDirection(PersonMethod):
                 tie=0.0,
                 verdict=state.attention.verdict(r),
             )
-            for r, (name, n) in enumerate(zip(*state.raters, strict=True))
+            for r, (name, _, n) in enumerate(zip(*state.raters, strict=True))
         }
 
     # -- pieces ----------------------------------------------------------------------------------

@@ -152,6 +152,7 @@ class IdealPoint(PersonMethod):
     sweeps: int | None = None
 
     version: ClassVar[int] = 8
+    graded: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -241,7 +242,7 @@ class IdealPoint(PersonMethod):
             return information(worlds, chances) if seen is None else accuracy(worlds, chances, seen)
 
         losses = _losses(manifold, belief, a, b)
-        value = gain(outcomes(losses, belief.others, belief.prior))
+        value = gain(outcomes(losses, belief.others, belief.prior, _usage(state.belief)))
         if items is not None:
             value = np.where(_known(a, b, state, pending), -np.inf, value)
         j = best_question(manifold, a, b, value, self.min_radius)
@@ -276,13 +277,16 @@ class IdealPoint(PersonMethod):
         *,
         left: int = 0,
         rater: str | None = None,
+        strength: int = 0,
     ) -> IdealPointState:
-        check_answer(answer, left)
+        check_answer(answer, left, strength)
         belief = state.belief
         expected = _chances(manifold, belief, a[None], b[None])[:2, :, 0] @ belief.weights
         _, r = belief.raters.hear(rater or "")
         attention = state.attention.hear(r, float(expected[1] / expected.sum()), answer, left)
-        return self._told(manifold, state, attention, a, b, answer, left, rater or "", rng)
+        return self._told(
+            manifold, state, attention, a, b, answer, left, rater or "", rng, strength
+        )
 
     def choose(
         self,
@@ -294,6 +298,7 @@ class IdealPoint(PersonMethod):
         *,
         worst: bool = False,
         rater: str | None = None,
+        more: bool = False,
     ) -> IdealPointState:
         belief = state.belief
         losses = _losses(manifold, belief, points, points)[:, : len(points)]
@@ -303,7 +308,7 @@ class IdealPoint(PersonMethod):
         others = np.delete(np.arange(len(points)), best)
         a, b = points[np.full(len(others), best)], points[others]
         answer = 1 if worst else -1
-        return self._told(manifold, state, attention, a, b, answer, 0, rater or "", rng)
+        return self._told(manifold, state, attention, a, b, answer, 0, rater or "", rng, more=more)
 
     def _told(
         self,
@@ -316,12 +321,15 @@ class IdealPoint(PersonMethod):
         left: int,
         rater: str,
         rng: np.random.Generator,
+        strength: int = 0,
+        more: bool = False,
     ) -> IdealPointState:
         """The state that knows one more answer, to a duel or to all duels of a choice."""
         belief = state.belief
         if isinstance(belief, Cloud):
             sweeps = {} if self.sweeps is None else {"sweeps": self.sweeps}
-            belief = hear_early(manifold, belief, a, b, answer, left, rater, rng, **sweeps)
+            told = a, b, answer, left, rater, rng
+            belief = hear_early(manifold, belief, *told, strength=strength, more=more, **sweeps)
             centre = middle(manifold, belief)
             size = deviation(manifold, belief, centre)
             late = len(belief.answers.choices()[0]) > SOON * manifold.dim
@@ -330,7 +338,7 @@ class IdealPoint(PersonMethod):
                 belief, centre = settle(manifold, belief, centre, size, rng), None
         else:
             centre = None
-            belief = hear(manifold, belief, a, b, answer, left, rater)
+            belief = hear(manifold, belief, a, b, answer, left, rater, strength, more)
             looks = [attention.weights(i)["looks"] for i in range(len(belief.raters.names))]
             belief = judge(belief, rng, looks)
             belief = weigh(belief)
@@ -353,7 +361,7 @@ class IdealPoint(PersonMethod):
         belief = state.belief
         w, others = belief.weights, belief.others
         found = {}
-        for r, (name, n) in enumerate(zip(*belief.raters, strict=True)):
+        for r, (name, _, n) in enumerate(zip(*belief.raters, strict=True)):
             offset = 0.0 if isinstance(belief, Cloud) else belief.offsets[r]
             seen = Traits.of(others + offset, belief.prior).observer(n, w)
             found[name] = replace(seen, verdict=state.attention.verdict(r))
@@ -518,6 +526,12 @@ def imagined_worlds(rng: np.random.Generator, w: np.ndarray, chances: np.ndarray
 def _chances(manifold: Manifold, belief: Cloud | Belief, a: Array, b: Array) -> np.ndarray:
     """Probabilities of "a", "b" and a tie for questions, given each particle, shape (3, n, m)."""
     return outcomes(_losses(manifold, belief, a, b), belief.others, belief.prior)
+
+
+def _usage(belief: Cloud | Belief) -> np.ndarray | None:
+    """What is meant by strengths, if the last answer had one: the next is expected to have one."""
+    answers = belief.answers
+    return answers.usage[:, -1] if len(answers.strength) and answers.strength[-1] else None
 
 
 def _losses(manifold: Manifold, belief: Cloud | Belief, a: Array, b: Array) -> np.ndarray:

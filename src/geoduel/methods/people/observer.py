@@ -30,7 +30,7 @@ class Observer:
     Attributes
     ----------
     answers : int
-        Number of answers, ties included.
+        Number of questions answered, ties included; a ranking is one answer.
     jnd : float
         Just-noticeable difference near the ideal, a geodesic length: a difference that is told
         right three times out of four.
@@ -59,22 +59,29 @@ class Observer:
 
 
 class Raters(NamedTuple):
-    """The raters so far, and how often each has answered; "" is for answers without a name."""
+    """The raters so far, and how often each has answered; "" is for answers without a name.
+
+    ``answers`` counts the choices that they made, and ``questions`` the questions answered: a
+    ranking of four is three choices.
+    """
 
     names: tuple[str, ...] = ()
     answers: tuple[int, ...] = ()
+    questions: tuple[int, ...] = ()
 
-    def hear(self, name: str, most: float = math.inf) -> tuple[Raters, int]:
-        """Count one answer of a rater; also return the index of the rater.
+    def hear(self, name: str, most: float = math.inf, more: bool = False) -> tuple[Raters, int]:
+        """Count one choice of a rater; also return the index of the rater.
 
         A new rater takes the next index, or the first if nobody has answered. Beyond ``most``
-        raters, new ones share the last index.
+        raters, new ones share the last index. ``more``: the choice belongs to the last answer.
         """
-        names, answers = self if any(self.answers) else ((), ())
+        names, answers, questions = self if any(self.answers) else ((), (), ())
         if name not in names and len(names) < most:
-            names, answers = (*names, name), (*answers, 0)
+            names, answers, questions = (*names, name), (*answers, 0), (*questions, 0)
         r = names.index(name) if name in names else len(names) - 1
-        return Raters(names, tuple(n + (i == r) for i, n in enumerate(answers))), r
+        choices = tuple(n + (i == r) for i, n in enumerate(answers))
+        answered = tuple(n + (i == r and not more) for i, n in enumerate(questions))
+        return Raters(names, choices, answered), r
 
 
 def sigmoid(x: np.ndarray) -> np.ndarray:

@@ -27,7 +27,7 @@ from ..frame import Frame
 from .chart import Chart
 from .cloud import Cloud
 from .observer import Raters
-from .perception import OTHERS, Answers, People, Perception, Prior, rater_offset
+from .perception import OTHERS, Answers, People, Perception, Prior, rater_offset, usage_of
 from .weights import drawn
 
 __all__ = [
@@ -56,6 +56,7 @@ ACCEPTED = 0.75  # share of moves that the step size aims at
 WORK = 84_000  # particles moved after one answer, times answers so far, times d: at most
 KEPT_ANSWERS = 200  # answers kept as they are; older ones are folded
 JUDGES = 16  # particles from which raters are judged
+GRADERS = 48  # and from which it is judged what they mean by strengths
 # Raters who look with less than this probability, where another's is larger, are taken to lapse
 # nearly always: so many deviations more often.
 IGNORED, LAPSES = 0.25, 7.0
@@ -173,20 +174,60 @@ def _coordinates(manifold: Manifold, frame: Frame, points: Array) -> np.ndarray:
 
 
 def hear(
-    manifold: Manifold, belief: Belief, a: Array, b: Array, answer: int, left: int, rater: str
+    manifold: Manifold,
+    belief: Belief,
+    a: Array,
+    b: Array,
+    answer: int,
+    left: int,
+    rater: str,
+    strength: int = 0,
+    more: bool = False,
 ) -> Belief:
     """Add an answer, which nothing is concluded from yet."""
-    raters, r = belief.raters.hear(rater)
+    raters, r = belief.raters.hear(rater, more=more)
     offsets = belief.offsets
     if r == len(offsets):
         offsets = np.concatenate([offsets, np.zeros((1, OTHERS))])
-    new = Answers.one(manifold, belief.chart, a, b, answer, left, r)
+    new = Answers.one(manifold, belief.chart, a, b, answer, left, r, strength)
+    if strength:
+        usage = _usage(belief, r)
+        belief, new = _reheard(belief, belief.answers.meant(r, usage)), new.meant(r, usage)
     return belief._replace(
         prior=belief.prior._replace(ties=belief.prior.ties or answer == 0),
         answers=belief.answers.append(new),
         raters=raters,
         offsets=offsets,
     )
+
+
+def _usage(belief: Belief, rater: int) -> np.ndarray:
+    """What a rater has meant by strengths so far."""
+    graded = np.flatnonzero((belief.answers.rater == rater) & (belief.answers.strength > 0))
+    answers = belief.answers.part(graded)
+    people, w = pooled(belief)
+    few = people.part(drawn(w, GRADERS, 0.5))
+    others = few.others
+    if len(belief.raters.names) > 1 and rater < len(belief.offsets):
+        others = others + belief.offsets[rater]
+    return usage_of(few.losses(answers.logs), others, belief.prior, answers)
+
+
+def _reheard(belief: Belief, answers: Answers) -> Belief:
+    """The particles weighed by the same answers, whose strengths mean something else by now."""
+    graded = np.flatnonzero(answers.strength > 0)
+    before, now = belief.answers.part(graded), answers.part(graded)
+    offsets = belief.offsets[now.rater]
+
+    def weighed(p: Population) -> Population:
+        was, is_ = (
+            p.model.log_likelihood(p.particles, heard, belief.prior, offsets)[0]
+            for heard in (before, now)
+        )
+        return p._replace(logw=p.logw + is_ - was)
+
+    populations = map(weighed, belief.populations) if len(graded) else belief.populations
+    return belief._replace(answers=answers, populations=tuple(populations))
 
 
 def judge(belief: Belief, rng: np.random.Generator, looks: Sequence[float] = ()) -> Belief:

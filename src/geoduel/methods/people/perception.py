@@ -35,6 +35,7 @@ from .observer import (
     chance,
     sigmoid,
 )
+from .strengths import CLEARLY, SLIGHTLY, USAGE, learned, share_clear, stated, unheard
 
 __all__ = [
     "OTHERS",
@@ -48,6 +49,7 @@ __all__ = [
     "log_probability",
     "outcomes",
     "rater_offset",
+    "usage_of",
     "wary_of_tilt",
 ]
 
@@ -103,6 +105,10 @@ class Answers(NamedTuple):
     choice : ndarray of shape (m,)
         Number of the choice that the duel is part of. Who chooses the best of k points lets it win
         k - 1 duels, or lose them as the worst. They stand side by side and are one answer.
+    strength : ndarray of shape (m,)
+        `SLIGHTLY` or `CLEARLY`, 0 where none was stated.
+    usage : ndarray of shape (USAGE, m)
+        What the rater of each answer means by these; see `strengths`.
     logs : ndarray of shape (F, d, 2, m)
         Coefficients of log(c, a) and log(c, b) in the chart; see `Chart.pair_logs`.
     """
@@ -113,6 +119,8 @@ class Answers(NamedTuple):
     left: np.ndarray
     rater: np.ndarray
     choice: np.ndarray
+    strength: np.ndarray
+    usage: np.ndarray
     logs: np.ndarray
 
     @classmethod
@@ -121,7 +129,8 @@ class Answers(NamedTuple):
         points, zeros = x0[None][:0], np.zeros(0)
         index = zeros.astype(int)
         logs = np.zeros((0, 0, 2, 0), np.float32)
-        return cls(points, points, zeros, zeros, index, index, logs)
+        usage = np.zeros((USAGE, 0))
+        return cls(points, points, zeros, zeros, index, index, index, usage, logs)
 
     @classmethod
     def one(
@@ -133,6 +142,7 @@ class Answers(NamedTuple):
         answer: int,
         left: int,
         rater: int,
+        strength: int = 0,
     ) -> Answers:
         """A single answer, as seen in the chart, if there is one.
 
@@ -145,7 +155,8 @@ class Answers(NamedTuple):
         logs = np.zeros((0, 0, 2, m), np.float32)
         if chart is not None:
             logs = chart.pair_logs(manifold, a, b)
-        return cls(a, b, *said, np.zeros(m, int), logs)
+        usage = np.repeat(unheard()[:, None], m, axis=1)
+        return cls(a, b, *said, np.zeros(m, int), np.full(m, strength), usage, logs)
 
     @property
     def last(self) -> slice:
@@ -161,8 +172,11 @@ class Answers(NamedTuple):
         """What may be answered to this one question, and which of these was."""
         said: list[Answers] = []
         if len(self.answer) == 1:
-            said += [self._replace(answer=np.array([e])) for e in (-1.0, 0.0, 1.0)]
-            return said, int(self.answer[0]) + 1
+            strengths = (SLIGHTLY, CLEARLY) if self.strength[0] else (0,)
+            found = [(e, s) for e in (-1.0, 0.0, 1.0) for s in (strengths if e else (0,))]
+            for e, s in found:
+                said.append(self._replace(answer=np.array([e]), strength=np.array([s])))
+            return said, found.index((float(self.answer[0]), int(self.strength[0])))
         xp = namespace(self.a)
         points = xp.concat([self.a[:1], self.b])
         logs = np.concatenate([self.logs[..., 0, :1], self.logs[..., 1, :]], axis=-1)
@@ -183,6 +197,11 @@ class Answers(NamedTuple):
             xp.concat([self.b, new.b]),
             *(np.concatenate(pair, axis=-1) for pair in zip(self[2:], new[2:], strict=True)),
         )
+
+    def meant(self, rater: int, usage: np.ndarray) -> Answers:
+        """The same answers, with what one of the raters means by strengths."""
+        mine = self.rater == rater
+        return self._replace(usage=np.where(mine, usage[:, None], self.usage))
 
     def part(self, part: slice | np.ndarray) -> Answers:
         """Some of the answers."""
@@ -403,21 +422,22 @@ class Perception(NamedTuple):
 
         traits = Traits.of(particles[:, d : d + OTHERS], prior, offsets)
         difference, mean, jnd = traits.difference(losses)
-        p, looked, share, rise, drop, part = _answered(difference, traits, answers)
+        p, looked, share, rise, drop, stretch, lean, part = _answered(
+            difference, jnd, traits, answers, prior
+        )
         value = (part * np.log(p)).sum(axis=1, dtype=np.float64)
 
         # Derivatives with the six numbers, by way of the difference and the JND of each question.
         by_looking = (1 - traits.lapse) / p
         pull = by_looking * rise
-        push = -pull * difference / jnd
+        push = -(pull * difference + by_looking * stretch) / jnd
         side = answers.left.astype(np.float32)
-        turned = answers.answer.astype(np.float32) * side
         lapse, left = traits.lapse, traits.left
         gradient = np.empty_like(particles)
         u = gradient[:, d : d + OTHERS]
         u[:, 0] = np.sum(push * traits.jnd * traits.jnd_slope, axis=1)
         u[:, 1] = LAPSE_SPREAD * np.sum(part * lapse * (1 - lapse) * (share - looked) / p, axis=1)
-        u[:, 2] = -LEFT_SPREAD * np.sum(lapse * left * (1 - left) * turned / p, axis=1)
+        u[:, 2] = LEFT_SPREAD * np.sum(lapse * left * (1 - left) * lean / p, axis=1)
         u[:, 3] = BIAS_SPREAD * np.sum(pull * side, axis=1)
         u[:, 4] = TIE_SPREAD * np.sum(by_looking * drop * traits.tie, axis=1)
         u[:, 5] = np.sum(push * mean * traits.weber_slope, axis=1)
@@ -449,17 +469,42 @@ def wary_of_tilt(tilts: np.ndarray, w: np.ndarray) -> np.ndarray:
     return w / w.sum()
 
 
-def outcomes(losses: np.ndarray, others: np.ndarray, prior: Prior) -> np.ndarray:
+def outcomes(
+    losses: np.ndarray, others: np.ndarray, prior: Prior, usage: np.ndarray | None = None
+) -> np.ndarray:
     """Probabilities of "a", "b" and a tie for m new pairs whose sides are drawn, shape (3, n, m).
 
     ``losses`` of shape (n, 2m) are those of all first and then of all second points, to n particles
-    with the six numbers ``others``.
+    with the six numbers ``others``. With a rater's ``usage`` of strengths, of "a slightly", "b
+    slightly" and a tie, and then of "a clearly" and "b clearly", shape (5, n, m).
     """
     traits = Traits.of(others, prior)
-    x, _, _ = traits.difference(losses)
+    x, _, jnd = traits.difference(losses)
     first = chance(sigmoid(x - traits.tie), traits.lapse, 0.5)
     second = chance(sigmoid(-x - traits.tie), traits.lapse, 0.5)
-    return np.stack([first, second, np.maximum(1 - first - second, 1e-9)]).astype(np.float64)
+    tied = np.maximum(1 - first - second, 1e-9)
+    if usage is None:
+        return np.stack([first, second, tied]).astype(np.float64)
+    unit, strong = _threshold_unit(jnd, prior), np.array([CLEARLY])
+    share = share_clear(strong, usage[:, None]) / 2
+    clear = [
+        chance(stated(y - traits.tie, unit, strong, usage[:, None])[0], traits.lapse, share)
+        for y in (x, -x)
+    ]
+    slight = [np.maximum(p - q, 1e-9) for p, q in zip((first, second), clear, strict=True)]
+    return np.stack([*slight, tied, *clear]).astype(np.float64)
+
+
+def usage_of(losses: np.ndarray, others: np.ndarray, prior: Prior, answers: Answers) -> np.ndarray:
+    """What the rater of these answers means by strengths, shape (USAGE,); see `strengths`.
+
+    As particles of equal weight see them, from the losses (n, 2m) of the points.
+    """
+    traits = Traits.of(others, prior)
+    x, _, jnd = traits.difference(losses)
+    e, side = answers.answer.astype(np.float32), answers.left.astype(np.float32)
+    y = -e * (x + side * traits.bias) - traits.tie
+    return learned(y, np.broadcast_to(_threshold_unit(jnd, prior), y.shape), answers.strength)
 
 
 def chosen(losses: np.ndarray, others: np.ndarray, prior: Prior, worst: bool = False) -> np.ndarray:
@@ -481,7 +526,8 @@ def log_probability(
 ) -> np.ndarray:
     """Log likelihood of the answers, shape (n,), from the losses (n, 2m) of their points."""
     traits = Traits.of(others, prior)
-    p, *_, part = _answered(traits.difference(losses)[0], traits, answers)
+    difference, _, jnd = traits.difference(losses)
+    p, *_, part = _answered(difference, jnd, traits, answers, prior)
     return (part * np.log(p)).sum(axis=1, dtype=np.float64)
 
 
@@ -495,7 +541,8 @@ def rater_offset(people: People, answers: Answers, prior: Prior) -> np.ndarray:
     grid = np.column_stack([steps * STEP_SIZES, steps[:, 0]])
     traits = Traits.of((grid[:, None] + people.others).reshape(-1, OTHERS), prior)
     losses = np.tile(people.losses(answers.logs), (len(grid), 1))
-    p, *_, part = _answered(traits.difference(losses)[0], traits, answers)
+    difference, _, jnd = traits.difference(losses)
+    p, *_, part = _answered(difference, jnd, traits, answers, prior)
     score = (part * np.log(p)).sum(axis=1).reshape(len(grid), -1).mean(axis=1)
     count = np.sum(abs(steps), axis=1)
     differs = np.where(count > 0, np.exp(-count), 0.0)
@@ -505,17 +552,34 @@ def rater_offset(people: People, answers: Answers, prior: Prior) -> np.ndarray:
     return weight @ grid / weight.sum()
 
 
-def _answered(difference: np.ndarray, traits: Traits, answers: Answers) -> tuple[np.ndarray, ...]:
-    """Probability p = λ·share + (1 - λ)·looked of each answer, shape (n, m).
+class _Answered(NamedTuple):
+    """Probabilities p = λ·share + (1 - λ)·looked of answers, and derivatives, shape (n, m).
 
-    Returns p, looked, share, and the derivatives of ``looked`` with the difference of the losses,
-    in units of the logistic's argument, and with the tie width. Duels of one choice all have its p,
-    and the last array says which part of its logarithm each stands for.
+    ``rise`` and ``drop`` are derivatives of ``looked`` with the difference of the losses and with
+    the tie width, in units of the logistic's argument. ``stretch`` is that with the logarithm of
+    the unit of thresholds, and ``lean`` that of ``share`` with the share of "left". Duels of one
+    choice all have its p, and ``part`` says which part of its logarithm each stands for.
     """
+
+    p: np.ndarray
+    looked: np.ndarray
+    share: np.ndarray
+    rise: np.ndarray
+    drop: np.ndarray
+    stretch: np.ndarray | float
+    lean: np.ndarray
+    part: np.ndarray
+
+
+def _answered(
+    difference: np.ndarray, jnd: np.ndarray, traits: Traits, answers: Answers, prior: Prior
+) -> _Answered:
+    """How probable the answers are, from the differences of the losses and the JND there."""
     e, side = answers.answer.astype(np.float32), answers.left.astype(np.float32)
     x = difference + side * traits.bias
     looked = sigmoid(-e * x - traits.tie)
-    share = 0.5 - (e * side) * (traits.left - 0.5)
+    lean = -e * side
+    share = 0.5 + lean * (traits.left - 0.5)
     bump = looked * (1 - looked)
     rise, drop = -e * bump, -bump
     tied = e == 0
@@ -527,6 +591,18 @@ def _answered(difference: np.ndarray, traits: Traits, answers: Answers) -> tuple
         right, wrong = right * (1 - right), wrong * (1 - wrong)
         rise[:, tied], drop[:, tied] = wrong - right, wrong + right
         share = np.where(tied, np.float32(LAPSED_TIES), share)
+    stretch = 0.0
+    if (graded := answers.strength > 0).any():
+        y, unit = (-e * x - traits.tie)[:, graded], _threshold_unit(jnd, prior)
+        unit = np.broadcast_to(unit, x.shape)[:, graded]
+        strength, usage = answers.strength[graded], answers.usage[:, graded]
+        looked[:, graded], slope, stretched = stated(y, unit, strength, usage)
+        rise[:, graded], drop[:, graded] = -e[graded] * slope, -slope
+        stretch = np.zeros_like(x)
+        stretch[:, graded] = stretched
+        likely = np.ones(len(e), np.float32)
+        likely[graded] = share_clear(strength, usage)
+        share, lean = share * likely, lean * likely
     starts, sizes = answers.choices()
     size = np.repeat(sizes, sizes).astype(np.float32)
     if len(starts) < len(e):
@@ -539,7 +615,12 @@ def _answered(difference: np.ndarray, traits: Traits, answers: Answers) -> tuple
         drop = np.where(several, -(looked_all**2) * odds, drop)
         share = np.where(several, 1 / (1 + size), share)
     p = chance(looked, traits.lapse, share) + np.float32(1e-9)
-    return p, looked, share, rise, drop, 1 / size
+    return _Answered(p, looked, share, rise, drop, stretch, lean, 1 / size)
+
+
+def _threshold_unit(jnd: np.ndarray, prior: Prior) -> np.ndarray:
+    """The unit of the thresholds of strengths, in those of the logistic's argument."""
+    return np.float32(SLOPE * math.sqrt(prior.least * prior.most)) / jnd
 
 
 def log_prior_of_length(square: np.ndarray, prior: Prior, d: int) -> tuple[np.ndarray, np.ndarray]:

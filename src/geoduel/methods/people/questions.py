@@ -6,7 +6,7 @@ import math
 from abc import abstractmethod
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from ...manifolds.base import Manifold
 from ..base import DuelMethod, Method
 from ..frame import to_numpy
 from .attention import Attention, stated_radius, wary
+from .strengths import CLEARLY, SLIGHTLY
 
 __all__ = [
     "REGION",
@@ -47,6 +48,10 @@ class QuestionMethod(DuelMethod):
         recommendation; ``parallel`` is the most questions open at once, where one program asks
         several people, by default what `open_at_once` says.
     """
+
+    graded: ClassVar[bool] = False
+    """Whether `update` takes the strength of an answer; others are told which point is preferred,
+    and no more."""
 
     def open_at_once(self, manifold: Manifold) -> int | None:
         """How many open questions are useful at once; None for any number."""
@@ -93,7 +98,8 @@ class QuestionMethod(DuelMethod):
         """Return the state that knows one more answer.
 
         ``answer``: +1 if b is preferred, -1 if a is, 0 for a tie. ``left``: +1 if a was shown on
-        the left (or first), -1 if b was, 0 if unknown. ``rater``: who answered.
+        the left (or first), -1 if b was, 0 if unknown. ``rater``: who answered. Methods that are
+        `graded` also take ``strength``: 1 for "slightly", 2 for "clearly", 0 where none was stated.
         """
 
     def propose_several(
@@ -124,11 +130,14 @@ class QuestionMethod(DuelMethod):
         *,
         worst: bool = False,
         rater: str | None = None,
+        more: bool = False,
     ) -> Any:
         """Return the state that knows which of several points is the best, or the worst.
 
-        ``points`` have shape (k, *point_shape), and ``best`` is an index. By default the best one
-        wins a duel against each other one, as if these were k - 1 answers; the worst one loses it.
+        ``points`` have shape (k, *point_shape), and ``best`` is an index. ``more``: the choice
+        belongs to the same answer as the last one, such as the second best of a ranking. By default
+        the best one wins a duel against each other one, as if these were k - 1 answers; the worst
+        one loses it.
         """
         answer = 1 if worst else -1
         for j in range(len(points)):
@@ -233,11 +242,15 @@ class PersonMethod(QuestionMethod):
         return "x_tol" if self.x_tol is not None and uncertainty <= self.x_tol else None
 
 
-def check_answer(answer: int, left: int) -> None:
-    """Raise unless both are -1, 0 or 1."""
+def check_answer(answer: int, left: int, strength: int = 0) -> None:
+    """Raise unless both are -1, 0 or 1, and the strength one that such an answer may have."""
     for name, value in {"answer": answer, "left": left}.items():
         if value not in (-1, 0, 1):
             raise ArgumentError(f"{name} must be -1, 0 or 1, got {value!r}")
+    if strength not in ((0, SLIGHTLY, CLEARLY) if answer else (0,)):
+        raise ArgumentError(
+            f"strength must be 0, {SLIGHTLY} or {CLEARLY}, and 0 for a tie, got {strength!r}"
+        )
 
 
 def stacked(questions: Sequence[tuple[Array, Array]]) -> tuple[Array, Array]:

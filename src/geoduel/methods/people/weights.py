@@ -1,8 +1,8 @@
 """A belief as weights, of particles or of the cells of a grid; and what an answer would tell.
 
 ``w`` holds n weights that sum to 1. ``worlds`` holds several such beliefs, shape (k, n): those that
-answers still to come may lead to. ``chances`` holds the probabilities of the three answers "a", "b"
-and tie to m questions, given each particle: shape (3, n, m).
+answers still to come may lead to. ``chances`` holds the probabilities of the answers to m
+questions, such as "a", "b" and tie, given each particle: shape (3, n, m).
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def imagined(rng: np.random.Generator, chances: np.ndarray, truth: int) -> np.nd
     """Likelihoods (m, n) of answers that are drawn as if one particle were the truth."""
     m = chances.shape[-1]
     steps = np.cumsum(chances[:, truth], axis=0)
-    answer = np.sum(rng.random(m) * steps[-1] > steps[:2], axis=0)
+    answer = np.sum(rng.random(m) * steps[-1] > steps[:-1], axis=0)
     return chances[answer, :, np.arange(m)]
 
 

@@ -7,6 +7,8 @@
 const KEYS = { ArrowLeft: "left", ArrowRight: "right", ArrowUp: "tie", ArrowDown: "skip" };
 const CANNOT = { ArrowLeft: "left infeasible", ArrowRight: "right infeasible",
   ArrowDown: "both infeasible" }; // with Shift
+const GRADED = { 1: "left clearly", 2: "left slightly", 3: "right slightly",
+  4: "right clearly" }; // where strengths are asked for
 const SIDES = ["left", "right"];
 const PASSING = [0, 429, 502, 503, 504]; // no connection, too many requests, a server that is away
 const PAUSE = 200; // ms in which a question takes no answer: nobody can have looked at it
@@ -17,9 +19,11 @@ const LETTER = { left: "A", right: "B" };
 const NTH = ["First", "Second", "Third", "Fourth", "Fifth", "Sixth"];
 const touch = matchMedia("(hover: none)").matches;
 const HINT = touch ? "Tap the one you prefer." : "Click the one you prefer, or press ← or →.";
-const hint = (count, ranking) => {
+const hint = (count, { ranking, strengths }) => {
+  if (strengths) return touch ? "Tap how much better it is."
+    : "Click how much better it is, or press 1 to 4.";
   if (count === 2) return HINT;
-  const which = ranking ? "the best one, then the next best" : "the best one";
+  const which = "the best one" + (ranking ? `, then the ${ranking === "ends" ? "worst" : "next best"}` : "");
   return touch ? `Tap ${which}.` : `Click ${which}, or press 1 to ${count}.`;
 };
 const FILES = { image: "Picture", turned: "Picture", audio: "Sound", video: "Film", html: "Page" };
@@ -95,6 +99,8 @@ const MARKUP = `
       <span data-part="range"></span><button type="button" data-do="older">Older</button></div>
   </dialog>`;
 
+const MUCH = { slightly: "A little better", clearly: "Clearly better" };
+
 // The panes of a question: two sides, or places 1, 2, ...
 const PANES = (sides) => sides.map((side, i) => `
   <section class="pane" data-side="${side}" aria-label="${NTH[i]} choice">
@@ -102,6 +108,11 @@ const PANES = (sides) => sides.map((side, i) => `
     <button type="button" class="choose" data-answer="${side}"><kbd>${
       ARROW[side] ?? side}</kbd> <span data-rank>This one</span><span
       class="hidden"> (the ${NTH[i].toLowerCase()})</span></button>
+    <div class="strengths" data-strengths hidden>${Object.entries(GRADED).filter(([, said]) =>
+      said.startsWith(side)).map(([key, said]) => `
+      <button type="button" class="grade" data-answer="${said}"><kbd>${key}</kbd>
+        <span>${MUCH[said.split(" ")[1]]}</span><span
+        class="hidden"> (the ${NTH[i].toLowerCase()})</span></button>`).join("")}</div>
     <button type="button" class="cannot" data-answer="${side} infeasible" data-cannot hidden><kbd>⇧${
       ARROW[side]}</kbd> <span>Impossible</span><span
       class="hidden"> (the ${NTH[i].toLowerCase()})</span></button>
@@ -177,23 +188,30 @@ export function mount(root, server, options = {}) {
   }
 
   // Marks a place as the next best, or takes the mark away; all but one marked, it is an answer.
+  // Where the best and the worst are asked for, the second mark is the worst.
   function rank(place) {
     ranks = ranks.includes(place) ? ranks.filter((p) => p !== place) : [...ranks, place];
-    if (ranks.length === sides.length - 1) tell(ranks.join(">"));
+    if (ends() && ranks.length === 2) {
+      const [first, last] = ranks, between = sides.filter((side) => !ranks.includes(side));
+      tell([first, between.join(""), last].join(">"));
+    } else if (ranks.length === sides.length - 1) tell(ranks.join(">"));
     ranked();
   }
+
+  const ends = () => question?.ranking === "ends";
+  const mark = (at) => (ends() && at ? "Worst" : best(at));
 
   function ranked() {
     sides.forEach((side) => {
       const at = ranks.indexOf(side);
       const place = root.querySelector(`[data-side="${side}"]`);
       place.classList.toggle("chosen", at >= 0);
-      place.querySelector("[data-rank]").textContent = at >= 0 ? best(at)
-        : question?.ranking ? "Next best" : "This one";
+      place.querySelector("[data-rank]").textContent = at >= 0 ? mark(at)
+        : !question?.ranking ? "This one" : !ends() ? "Next best" : ranks.length ? "Worst" : "Best";
     });
     part.ranked.hidden = !question?.ranking;
     part.ranked.disabled = !ranks.length;
-    if (ranks.length) say(ranks.map((place, i) => `${best(i)}: choice ${place}`).join(", "));
+    if (ranks.length) say(ranks.map((place, i) => `${mark(i)}: choice ${place}`).join(", "));
   }
 
   function answer(what) {
@@ -210,7 +228,7 @@ export function mount(root, server, options = {}) {
   const tell = (what) => alone(async () => {
     if (root.dataset.state !== "question" || (unseen(question) && what !== "skip")) return;
     players?.pause();
-    root.querySelector(`[data-side="${what}"]`)?.classList.add("chosen");
+    root.querySelector(`[data-side="${ungraded(what)}"]`)?.classList.add("chosen");
     root.dataset.state = "sent";
     const reply = await call("tell", { id: question.id, run: question.run, answer: what });
     if (reply.counted === false) notice("That question had been answered already. Here is another.");
@@ -267,6 +285,8 @@ export function mount(root, server, options = {}) {
         b.disabled = failed && b.dataset.answer !== "skip";
       });
       root.querySelectorAll("[data-cannot]").forEach((b) => (b.hidden = !reply.infeasible));
+      root.querySelectorAll("[data-strengths]").forEach((b) => (b.hidden = !reply.strengths));
+      root.querySelectorAll(".pane > .choose").forEach((b) => (b.hidden = !!reply.strengths));
       if (failed) notice("This pair cannot be shown. Skip it: the next one follows.");
       state("fresh");
       root.dataset.question = reply.id;
@@ -366,7 +386,7 @@ export function mount(root, server, options = {}) {
 
   function facts(progress) {
     const fresh = progress.own === 0;
-    part.facts.textContent = fresh ? [hint(sides.length, question?.ranking), toGo(progress)].filter(Boolean).join(" · ") : words(progress);
+    part.facts.textContent = fresh ? [hint(sides.length, question ?? {}), toGo(progress)].filter(Boolean).join(" · ") : words(progress);
     part.finish.disabled = progress.own === 0 && !ending; // which starts from nothing, too
     part.facts.dataset.answered = progress.answered;
     const bar = root.querySelector(".bar");
@@ -522,10 +542,13 @@ export function mount(root, server, options = {}) {
       const chosen = { left: "the left one", right: "the right one", tie: "can’t tell", skip: "skipped",
         "left infeasible": "the left one is impossible", "both infeasible": "both are impossible",
         "right infeasible": "the right one is impossible" };
-      item.append(element("p", `${duel.id + 1}: ${chosen[duel.answer] ?? duel.answer}`));
+      const strength = duel.answer.split(" ")[1];
+      const much = MUCH[strength] ? `, ${strength}` : "";
+      const said = chosen[duel.answer] ?? chosen[ungraded(duel.answer)] ?? duel.answer;
+      item.append(element("p", `${duel.id + 1}: ${said}${much}`));
       const pair = element("div", "", "pair"), panes = panesOf(duel);
       for (const [i, pane] of panes.entries()) {
-        const best = duel.answer.split(">")[0] === (duel.panes ? String(i + 1) : SIDES[i]);
+        const best = ungraded(duel.answer.split(">")[0]) === (duel.panes ? String(i + 1) : SIDES[i]);
         const place = element("div", "", best ? "media chosen" : "media");
         await fill(place, pane, `${nth(i)}${best ? ", chosen" : ""}`, server.url);
         if (pane.kind === "turned")
@@ -600,7 +623,8 @@ export function mount(root, server, options = {}) {
     const action = { z: "undo", g: "grid", h: "history", "+": "in", "=": "in", "-": "out",
       ...(question?.ranking && ranks.length && free && { Enter: "ranked" }),
       ...(players && { x: "toggle", ...(free && { " ": "toggle" }) }) }[key];
-    const digit = sides.length > 2 && sides.includes(key) ? key : undefined;
+    const digit = question?.strengths ? GRADED[key]
+      : sides.length > 2 && sides.includes(key) ? key : undefined;
     const arrow = sides.length > 2 && SIDES.includes(KEYS[key]) ? undefined : KEYS[key];
     const cannot = event.shiftKey && question?.infeasible ? CANNOT[key] : undefined;
     const said = root.dataset.state === "done" ? undefined : cannot ?? digit ?? arrow;
@@ -763,6 +787,7 @@ async function copy(target, { rows }) {
 
 const panesOf = (question) => question.panes ?? SIDES.map((side) => question[side]);
 const unseen = (question) => panesOf(question).some((pane) => pane.kind === "failed");
+const ungraded = (answer) => answer.replace(/ (slightly|clearly)$/, "");
 const nth = (i) => `${NTH[i]} choice`;
 const best = (i) => (i ? `${NTH[i]} best` : "Best");
 
