@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ __all__ = [
     "FAR",
     "GRID",
     "HABITUAL",
+    "LATE",
     "START",
     "UNSEEN",
     "Cell",
@@ -113,12 +115,70 @@ class ChangedMind(Person):
         return super().compare(left, right)
 
 
+class LargestCoordinate(Person):
+    """The loss is the larger of two attributes, of the largest coordinate in general."""
+
+    def _length(self, ideal: Any, x: Any) -> float:
+        c = self.manifold.to_coords(ideal, self.manifold.log(ideal, x))
+        return float(np.abs(c).max())
+
+
+class FlatterOnOneSide(Person):
+    """One coordinate counts 0.6 times as much where it is positive."""
+
+    def _length(self, ideal: Any, x: Any) -> float:
+        c = np.array(self.manifold.to_coords(ideal, self.manifold.log(ideal, x)))
+        c[0] *= 0.6 if c[0] > 0 else 1.0
+        return float(np.linalg.norm(c))
+
+
+class TurningMetric(Person):
+    """A metric 1 to 1/3 whose first two axes turn by a right angle every 20 JND."""
+
+    def _length(self, ideal: Any, x: Any) -> float:
+        c = np.array(self.manifold.to_coords(ideal, self.manifold.log(ideal, x)))
+        angle = np.linalg.norm(c) / (20 * self.jnd) * np.pi / 2
+        c[:2] = np.cos(angle) * c[:2] + np.sin(angle) * np.array([-c[1], c[0]])
+        return float(np.linalg.norm(np.geomspace(1, 1 / 3, len(c)) * c))
+
+
+@dataclass
+class Anchored(Person):
+    """The ideal is a fifth of the way nearer to what was chosen last."""
+
+    chosen: Any = None
+
+    def compare(self, left: Any, right: Any) -> Any:
+        own = self.ideal
+        if self.chosen is not None:
+            self.ideal = self.manifold.exp(own, 0.2 * self.manifold.log(own, self.chosen))
+        said = super().compare(left, right)
+        self.ideal, self.chosen = own, left if said == "left" else right
+        return said
+
+
+class Learner(Person):
+    """The JND is five times as large at first, and falls to its own in some fifteen answers."""
+
+    def compare(self, left: Any, right: Any) -> Any:
+        own, self.jnd = self.jnd, self.jnd * (1 + 4 * np.exp(-self.answers / 15))
+        said = super().compare(left, right)
+        self.jnd = own
+        return said
+
+
 UNSEEN: dict[str, Callable[..., Person]] = {
     "sum of coordinates": SumOfCoordinates,
     "twice as steep beyond 10 JND": Kink,
     "logarithmic loss": Logarithmic,
     "steps of 2 JND": Stairs,
     "another ideal after half of the answers": ChangedMind,
+    "largest coordinate": LargestCoordinate,
+    "flatter on one side": FlatterOnOneSide,
+    "a metric that turns": TurningMetric,
+    "anchored to the last choice": Anchored,
+    "learning": Learner,
+    "20 % lapses": partial(Person, lapse=0.2),
 }
 
 # -- the cells -------------------------------------------------------------------------------------
@@ -127,7 +187,13 @@ ANSWERS = {"SO(2)": 10, "S^2": 20, "SO(3)": 30, "Simplex(4)": 40, "SPD(2)": 40} 
     "S^5": 50,
     "R^4": 50,
 }
-DIRECTIONS = ("metric 1 to 1/3", "blind to a direction", "sum of coordinates")  # need two
+DIRECTIONS = (  # need two
+    "metric 1 to 1/3",
+    "blind to a direction",
+    "sum of coordinates",
+    "largest coordinate",
+    "a metric that turns",
+)
 MANY = "five directions"  # needs more than six; see many_dims.py
 GRID = {
     f"{space}: {kind}": Cell(space, n, kind=kind)
@@ -147,6 +213,25 @@ FAR = {
 } | {
     f"{space}: no x0": Cell(space, n, start=False)
     for space, n in (("SO(2)", 25), ("S^2", 40), ("SO(3)", 60), ("Simplex(4)", 60))
+}
+# After twice as many answers and more: who is narrow and wrong then?
+LATE = {
+    f"{space}: {kind}": Cell(space, 60, kind=kind)
+    for space in ("S^2", "SO(3)")
+    for kind in (
+        "fits the model",
+        "asymmetric 20 %",
+        "asymmetric 40 %",
+        "saturating at 15 JND",
+        "Weber fraction 0.15",
+        "drifting",
+        "largest coordinate",
+        "flatter on one side",
+        "a metric that turns",
+        "anchored to the last choice",
+        "learning",
+        "20 % lapses",
+    )
 }
 HABITUAL = {
     f"{space}: {kind}": Cell(space, 40, kind=kind)

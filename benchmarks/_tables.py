@@ -21,7 +21,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from _people import FAR, GRID, HABITUAL, UNSEEN, Cell
+from _people import FAR, GRID, HABITUAL, LATE, UNSEEN, Cell
 from _results import FOLDER as RESULTS
 from _results import read
 
@@ -352,6 +352,14 @@ def kinds() -> list[str]:
 def unseen() -> list[str]:
     cells = {name: cell for name, cell in GRID.items() if cell.kind in UNSEEN}
     return _by_space("grid", cells, _reached)
+
+
+def late() -> list[str]:
+    def told(kind: str, row: dict[str, Any]) -> str:
+        after = [row["after"][n] for n in ("20", "40", "60")]
+        return ", ".join(f"{number(one['regret'], 2)} ({percent(one['inside'])})" for one in after)
+
+    return _by_space("late", LATE, told)
 
 
 def habits() -> list[str]:
@@ -954,6 +962,7 @@ TABLES: dict[str, Callable[[], list[str]]] = {
     "tilts": tilts,
     "kinds": kinds,
     "unseen": unseen,
+    "late": late,
     "far": far,
     "habits": habits,
     "ceiling": ceiling,

@@ -1,6 +1,6 @@
 """How many answers people need: the methods for human budgets, on simulated people.
 
-    python benchmarks/people.py [--full] [--save] [--parts table grid far habits] [--people 40]
+    python benchmarks/people.py [--full] [--save] [--parts table grid late far habits] [--people 40]
                                 [--spaces NAME ...] [--kinds NAME ...] [--cells NAME ...]
                                 [--first-seed 80000] [--processes 1]
 
@@ -25,6 +25,8 @@ The parts:
   JND), the 90th percentile over it, the share of people whose ideal is inside the stated region
   (and that of people with a point inside that is as good as their ideal), the median error, the
   mean stated radius and the time of an answer.
+- `late`: kinds that a long study might make certain and wrong. Printed after 20, 40 and 60 answers:
+  the median regret, the 90th percentile, the share inside the stated region and its median radius.
 - `far`: ideals far from the start, and no start: from which answer on the median regret is at most
   1 JND, and from which on that of 80 % of the people.
 - `habits`: people who do not look: the share ever told "known to 1 degree", beside people who look.
@@ -49,7 +51,7 @@ from _timing import describe_machine
 
 import numpy as np
 
-from _people import FAR, GRID, HABITUAL, START, UNSEEN, Cell, degree, missed, person_of
+from _people import FAR, GRID, HABITUAL, LATE, START, UNSEEN, Cell, degree, missed, person_of
 
 import geoduel as gd
 from geoduel.methods.people.questions import QuestionMethod
@@ -244,6 +246,27 @@ def report_kind(name: str, cell: Cell, rows: np.ndarray) -> dict[str, Any]:
     return told | {"answers": cell.answers}
 
 
+def report_late(name: str, cell: Cell, rows: np.ndarray) -> dict[str, Any]:
+    """The same for a cell of the late ones: whether what is stated stays true."""
+    error, stated, _, regret, _ = np.moveaxis(rows, -1, 0)
+    course = {
+        n: {
+            "regret": np.median(regret[:, n - 1]),
+            "90 %": np.quantile(regret[:, n - 1], 0.9),
+            "inside": np.mean(error[:, n - 1] <= stated[:, n - 1]),
+            "stated": np.median(stated[:, n - 1]),
+        }
+        for n in (20, 40, 60)
+    }
+    told = " | ".join(
+        f"{n}: {one['regret']:.2f} JND, 90 % below {one['90 %']:.2f}, inside {one['inside']:.2f},"
+        f" stated {one['stated']:.1f}"
+        for n, one in course.items()
+    )
+    print(f"{name:48} {len(rows):4} people | {told}", flush=True)
+    return {"after": course}
+
+
 def report_far(name: str, cell: Cell, rows: np.ndarray) -> dict[str, Any]:
     """The same for ideals that may be far: after how many answers they are found."""
     error, stated, _, regret, _ = np.moveaxis(rows, -1, 0)
@@ -279,6 +302,7 @@ def report_habit(name: str, cell: Cell, rows: np.ndarray) -> dict[str, Any]:
 PARTS: dict[str, tuple[dict[str, Cell], Any]] = {
     "table": (CELLS, report),
     "grid": (GRID, report_kind),
+    "late": (LATE, report_late),
     "far": (FAR, report_far),
     "habits": (HABITUAL, report_habit),
 }
@@ -287,6 +311,7 @@ PEOPLE = {"SO(2)": 100, "S^2": 40, "SO(3)": 20}
 QUICK = {
     "table": ("tilt-20", "S^2", "SO(3)"),
     "grid": ("SO(2): asymmetric 20 %", "S^2: saturating at 15 JND", "S^2: steps of 2 JND"),
+    "late": ("S^2: asymmetric 40 %",),
     "far": ("SO(2): 90 off", "S^2: no x0"),
     "habits": ("SO(2): coin flips", "SO(2): fits the model"),
 }
@@ -319,7 +344,8 @@ def main() -> None:
                 if name not in names or cell.space not in wanted[0] or cell.kind not in wanted[1]:
                     continue
                 many = {"table": 100, "habits": 40}.get(part, PEOPLE.get(cell.space, 10))
-                people = options.people or (many if options.full else 5)
+                few = 2 if part == "late" else 5  # those answer longest
+                people = options.people or (many if options.full else few)
                 seeds = range(options.first_seed, options.first_seed + people)
                 results = Results(
                     __file__, options.save, people=people, seeds=[seeds[0], seeds[-1]]

@@ -60,6 +60,16 @@ METHOD_VERSIONS = {
         "rdngd": 2,
         "rrdngd": 2,
     },
+    "0.5.0": {
+        "auto": 6,
+        "bisection": 4,
+        "block": 2,
+        "duel-csa": 5,
+        "duel-newton": 6,
+        "ideal-point": 9,
+        "rdngd": 2,
+        "rrdngd": 2,
+    },
 }
 PUBLIC = sorted(set(geoduel.__all__) - {"__version__"})
 GUIDE = [

@@ -39,6 +39,7 @@ KINDS: dict[str, dict[str, Any]] = {
     "five directions": {"directions": 5},
     "asymmetric 10 %": {"asymmetry": 0.1},
     "asymmetric 20 %": {"asymmetry": 0.2},
+    "asymmetric 40 %": {"asymmetry": 0.4},
     "saturating at 40 JND": {"saturation": 40.0},
     "saturating at 15 JND": {"saturation": 15.0},
     "Weber fraction 0.06": {"weber": 0.06},

@@ -2,11 +2,13 @@
 
 import numpy as np
 import pytest
+from scipy import stats
 
 import geoduel as gd
 from geoduel.methods.people.cloud import anywhere, deviation, hear_early, middle
 from geoduel.methods.people.particles import (
     ALIKE,
+    PARTICLES,
     Population,
     fold,
     hear,
@@ -20,7 +22,15 @@ from geoduel.methods.people.particles import (
     settle,
     weigh,
 )
-from geoduel.methods.people.perception import OTHERS, Perception, Prior, Traits
+from geoduel.methods.people.perception import (
+    MOST_TILT,
+    OTHERS,
+    TILT,
+    WARY_TILT,
+    Perception,
+    Prior,
+    Traits,
+)
 from geoduel.oracles import draw_person
 
 SPHERE, NORTH = gd.Sphere(3), np.eye(3)[0]
@@ -72,9 +82,9 @@ def same_posterior(one, two):
 def test_before_answers_the_particles_are_the_prior():
     belief = before_answers(rng())
     people, w = pooled(belief)
-    alike, metric = belief.populations
+    metric = belief.populations[-1]
     assert w.sum() == pytest.approx(1)
-    assert w[: len(alike.logw)].sum() == pytest.approx(ALIKE)
+    assert w[: sum(PARTICLES[0])].sum() == pytest.approx(ALIKE, abs=0.05)  # tilts are drawn
     assert np.array_equal(people.factors[0], np.eye(2))
     assert np.array_equal(people.ideals[-1], metric.particles[-1, :2])
     assert np.array_equal(people.others[-1], metric.particles[-1, 2 : 2 + OTHERS])
@@ -103,7 +113,7 @@ def test_settling_keeps_where_the_belief_is_and_what_was_answered():
     assert np.allclose(belief.chart.frame.at(SPHERE, belief.chart.origin), NORTH, atol=1e-6)
     w = belief.weights
     assert w.sum() == pytest.approx(1)
-    assert 0.02 < w[: len(belief.populations[0].logw)].sum() < 0.98
+    assert 0.02 < w[: sum(PARTICLES[0])].sum() < 0.98
 
 
 def test_settling_without_a_start_has_no_place_where_the_prior_is_centred():
@@ -127,18 +137,27 @@ def test_hear_adds_an_answer_of_a_rater_and_remembers_ties():
 
 
 def test_weigh_is_bayes_rule():
+    """In each population; before answers the mixture of two makes the prior of either."""
     belief = before_answers(rng())
     ((a, b, answer),) = questions(1)
-    before = pooled(belief)[1]
     heard = hear(SPHERE, belief, a, b, answer, 1, "")
-    likelihood = np.concatenate(
-        [
-            np.exp(p.model.log_likelihood(p.particles, heard.answers, PRIOR)[0])
-            for p in belief.populations
-        ]
-    )
-    expected = before * likelihood
-    assert np.allclose(pooled(weigh(heard))[1], expected / expected.sum(), rtol=1e-6)
+    for before, after in zip(heard.populations, weigh(heard).populations, strict=True):
+        logp, _ = before.model.log_likelihood(before.particles, heard.answers, PRIOR)
+        assert np.allclose(after.logw, before.logw + logp, rtol=1e-6)
+
+
+def test_particles_of_both_priors_of_tilts_count_for_either():
+    """Weighted lengths of the tilts have the medians of the two laws, as far as these reach."""
+    belief = before_answers(rng())
+    people, usual = pooled(belief)
+    lengths = np.linalg.norm(people.tilts, axis=1)
+    for w, (scale, freedom) in ((usual, TILT), (belief.wary_weights, WARY_TILT)):
+        law = stats.f(2, freedom)
+        median_length = scale * np.sqrt(law.ppf(law.cdf((MOST_TILT / scale) ** 2) / 2))
+        assert w.sum() == pytest.approx(1)
+        assert w[lengths < median_length].sum() == pytest.approx(0.5, abs=0.1)
+        assert 1 / (w @ w) > 0.4 * len(w)
+        assert w.max() < 6 / len(w)  # at most twice the mean, and metrics have shares of their own
 
 
 def test_judge_leaves_one_rater_as_they_are_and_finds_the_one_who_contradicts():
@@ -218,11 +237,14 @@ def test_moves_are_as_many_as_the_work_allows_copies_first():
     waiting = tuple(p._replace(waiting=len(p.logw)) for p in belief.populations)
     belief = belief._replace(populations=waiting)
     after = move(belief, rng(), work=500 * 2 * 12)
-    alike, metric = after.populations
-    assert (alike.waiting, metric.waiting) == (0, 500)
-    same = np.all(metric.particles == belief.populations[1].particles, axis=1)
-    assert same[:500].all()
-    assert same[500:].mean() < 0.6
+    assert [p.waiting for p in after.populations] == [0, 0, 200, 300]
+    alike, _, metric, _ = (
+        np.all(p.particles == q.particles, axis=1)
+        for p, q in zip(after.populations, belief.populations, strict=True)
+    )
+    assert metric[:200].all()
+    assert metric[200:].mean() < 0.6
+    assert alike.mean() < 0.6
     assert move(belief, rng(), work=0).populations == belief.populations
     assert same_posterior(learned(30), learned(30, seed=1, work=6000))
 

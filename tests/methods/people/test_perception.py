@@ -23,10 +23,10 @@ from geoduel.methods.people.perception import (
     Traits,
     chosen,
     log_prior_of_length,
+    log_prior_of_tilt,
     log_probability,
     outcomes,
     rater_offset,
-    wary_of_tilt,
 )
 from geoduel.methods.people.strengths import CLEARLY, SLIGHTLY
 
@@ -294,35 +294,26 @@ def test_particles_begin_with_what_they_are_drawn_for():
         assert np.array_equal(particles[:, : 3 + OTHERS], np.c_[ideals, others])
 
 
+@pytest.mark.parametrize("wary", [False, True])
 @pytest.mark.parametrize("d", [2, 5])
-def test_the_prior_of_tilts_is_students_and_ends(d):
+def test_the_prior_of_tilts_is_students_and_ends(d, wary):
     """Shares of its drawn lengths beyond some, by the F distribution of their squares."""
-    n, (scale, freedom) = 20_000, TILT
-    rng, model = np.random.default_rng(15), Perception(d, False)
+    n, (scale, freedom) = 20_000, WARY_TILT if wary else TILT
+    rng, model = np.random.default_rng(15), Perception(d, False, wary)
     tilts = model.tilts(model.draw(rng, np.zeros((n, d)), np.zeros((n, OTHERS))))
     lengths = np.linalg.norm(tilts, axis=1)
+    law = stats.f(d, freedom)
+    ends = law.cdf((MOST_TILT / scale) ** 2)
     for most in (0.05, 0.2, 0.5):
-        expected = stats.f(d, freedom).sf((most / scale) ** 2)
+        expected = 1 - law.cdf((most / scale) ** 2) / ends
         assert np.mean(lengths > most) == pytest.approx(expected, abs=5 * np.sqrt(expected / n))
     assert lengths.max() < MOST_TILT
+    density = stats.multivariate_t(np.zeros(d), scale**2 / d * np.eye(d), df=freedom)
+    expected = density.logpdf(tilts) - np.log(ends)
+    assert np.allclose(log_prior_of_tilt(tilts, scale, freedom)[0], expected, rtol=0, atol=1e-6)
     beyond = np.zeros((1, 2 * d + OTHERS))
     beyond[0, -1] = MOST_TILT + 1e-6
     assert model.log_prior(beyond, np.zeros(d), PRIOR)[0] == -np.inf
-
-
-def test_wariness_of_tilts_is_importance_sampling_of_a_wider_prior():
-    """Weighted means of the prior's draws are those of the wider one: its median length."""
-    n, (scale, freedom) = 40_000, WARY_TILT
-    model = Perception(2, False)
-    drawn = model.draw(np.random.default_rng(16), np.zeros((n, 2)), np.zeros((n, OTHERS)))
-    tilts = model.tilts(drawn)
-    w = wary_of_tilt(tilts, np.full(n, 1 / n))
-    law = stats.f(2, freedom)
-    at_most = law.cdf((0.8 / scale) ** 2)  # where both end
-    median = scale * np.sqrt(law.ppf(at_most / 2))
-    lengths = np.linalg.norm(tilts, axis=1)
-    assert w.sum() == pytest.approx(1)
-    assert w[(lengths < median)].sum() / w[lengths < 0.8].sum() == pytest.approx(0.5, abs=0.03)
 
 
 @pytest.mark.parametrize("metric", [False, True])

@@ -36,7 +36,7 @@ from .particles import (
     settle,
     weigh,
 )
-from .perception import Prior, Traits, chosen, outcomes, wary_of_tilt
+from .perception import Prior, Traits, chosen, outcomes
 from .questions import REGION, PersonMethod, best_question, check_answer, inside, stacked
 from .weights import drawn, imagined, information, radius_holding
 
@@ -48,6 +48,7 @@ SOON = 6  # answers a dimension after which it does in any case
 # Half-width of a question: in median distances of the belief from its middle, as the person sees
 # them, and at least in JND.
 WIDTH, LEAST_WIDTH = 1.3, 6.0
+WIDTHS = (1.0, 1 / 3)  # shares of that, among which late questions choose
 MOST_STRETCH = 2.5  # longest half-width across directions, in those of a person who sees all alike
 CANDIDATES = 24  # questions that are compared
 SOME = 300  # points of the cloud that stand for it when questions are compared
@@ -58,7 +59,7 @@ IN_A_WORLD = 40  # effective particles in each of them, at least
 EASY, OFF = 0.95, (1.5, 2.5, 4.0, 6.0)
 # Of a catalogue: items among which the best are looked for, pairs drawn, and particles that vote.
 SHORTLIST, DRAWN, VOTERS = 250, 100, 200
-VERIFY = 1.5  # radius for those who look, in JND, below which easy questions are asked
+VERIFY = 2.5  # radius for those who look, in JND, below which easy questions are asked
 
 
 class IdealPointState(NamedTuple):
@@ -104,9 +105,10 @@ class IdealPoint(PersonMethod):
         at first: the posterior is a cloud of points anywhere on the manifold
         once it is narrow: particles in a chart, some alike in all directions, some with a metric
         candidates Exp_m(±h u) about the posterior mean m, where h is 1.3 times the median distance
-            of the particles from m, or 6 JND if that is more
+            of the particles from m, or 6 JND if that is more; later a third of that, too
         ask the one that tells most, then (after 15 or 5 d) the one that shrinks the squared error
-            most, and now and then an easy one, if it is in doubt whether the rater looks
+            most, if people may be lopsided; and now and then an easy one, if it is in doubt
+            whether the rater looks
         reweight; where few particles are left, resample and move them by Hamiltonian steps,
             after many answers some now and the others after the next ones
         recommend the point of least expected distance to the ideal
@@ -114,8 +116,8 @@ class IdealPoint(PersonMethod):
     Questions get narrow as the posterior does. Wide ones tell as much of people whose loss is a
     distance exactly. But a tilt of a tenth moves their answers by a tenth of the half-width, and
     what levels off far away is not told apart there. So answers to questions of one width are
-    believed up to a share of that width only. Far questions count less: the Weber fraction stands
-    for all that is not known of a loss far from its ideal.
+    believed up to a share of that width only, and those of two widths tell the tilt. Far questions
+    count less: the Weber fraction stands for all that is not known of a loss far from its ideal.
 
     `uncertainty` is the radius of a ball about the recommended point that holds the ideal of four
     people in five. It is wide until easy questions have shown that the rater looks, and allows for
@@ -151,7 +153,7 @@ class IdealPoint(PersonMethod):
     half_width: float | None = None
     sweeps: int | None = None
 
-    version: ClassVar[int] = 8
+    version: ClassVar[int] = 9
     graded: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
@@ -227,14 +229,16 @@ class IdealPoint(PersonMethod):
         if pending:
             chances = _chances(manifold, belief, *stacked(pending))
             worlds = imagined_worlds(rng, w, chances)
+        seen = None
         if isinstance(belief, Cloud):
             a, b = self._early_candidates(manifold, belief, rng)
-            seen = None
+        elif sum(belief.raters.answers) < max(INFORMATION[0], INFORMATION[1] * manifold.dim):
+            a, b, _ = self._candidates(manifold, belief, worlds, rng)
         else:
-            a, b, seen = self._candidates(manifold, belief, worlds, rng)
-            first = max(INFORMATION[0], INFORMATION[1] * manifold.dim)
-            if sum(belief.raters.answers) < first:
-                seen = None
+            a, b, seen = self._candidates(manifold, belief, worlds, rng, WIDTHS)
+            # What narrow questions tell of lopsided people counts only where these are expected.
+            worlds = worlds * (belief.wary_weights / np.maximum(w, 1e-300))
+            worlds /= worlds.sum(axis=1, keepdims=True)
         if items is not None:
             a, b = _pairs_of_items(items, a, b, state.best, rng)
 
@@ -394,9 +398,16 @@ class IdealPoint(PersonMethod):
         return tuple(xp.concat([pair[i] for pair in ends]) for i in (0, 1))
 
     def _candidates(
-        self, manifold: Manifold, belief: Belief, worlds: np.ndarray, rng: np.random.Generator
+        self,
+        manifold: Manifold,
+        belief: Belief,
+        worlds: np.ndarray,
+        rng: np.random.Generator,
+        shares: tuple[float, ...] = (1.0,),
     ) -> tuple[Array, Array, np.ndarray]:
         """Questions about the mean of each world, and the ideals in the metric of the questions.
+
+        Each direction is tried with these ``shares`` of the usual half-width.
 
         Their directions are the principal ones of the posterior as the person sees it, and random
         mixtures of these. Where no question is open, the principal ones of the posterior as it is
@@ -417,9 +428,11 @@ class IdealPoint(PersonMethod):
             if len(worlds) == 1:
                 u.append(np.linalg.eigh(spread)[1].T)
             u.append(rng.standard_normal((CANDIDATES, d)) @ (V * size).T @ inverse)
-            u = np.concatenate(u)[: CANDIDATES // len(worlds)]
+            u = np.concatenate(u)[: CANDIDATES // (len(worlds) * len(shares))]
+            u = np.tile(u, (len(shares), 1))
             seen = np.linalg.norm(away @ root, axis=1)
             h = max(WIDTH * radius_holding(0.5, seen, world), LEAST_WIDTH * jnd)
+            h = h * np.repeat(shares, len(u) // len(shares))
             frame, _ = belief.chart.frame.move(manifold, mean)
             u = u / np.linalg.norm(u @ root, axis=1, keepdims=True)
             ends.append(self._ends(manifold, frame, u, h * np.linalg.norm(u, axis=1)))
@@ -475,7 +488,7 @@ class IdealPoint(PersonMethod):
             c = median(people.ideals, w)
             best = belief.chart.frame.at(manifold, c)
             away = np.linalg.norm(people.ideals - c, axis=1)
-            wary = wary_of_tilt(people.tilts, w)
+            wary = belief.wary_weights
             off = float(np.linalg.norm(belief.chart.origin - c))
         if self.domain is not None:
             best = self.domain.project(best)

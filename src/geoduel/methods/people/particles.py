@@ -15,6 +15,7 @@ The models are those of `perception`; the chart in which ideals are coordinates 
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -27,7 +28,18 @@ from ..frame import Frame
 from .chart import Chart
 from .cloud import Cloud
 from .observer import Raters
-from .perception import OTHERS, Answers, People, Perception, Prior, rater_offset, usage_of
+from .perception import (
+    OTHERS,
+    TILT,
+    WARY_TILT,
+    Answers,
+    People,
+    Perception,
+    Prior,
+    log_prior_of_tilt,
+    rater_offset,
+    usage_of,
+)
 from .weights import drawn
 
 __all__ = [
@@ -47,7 +59,9 @@ __all__ = [
 ]
 
 # Frozen; docs/notebook/ideal-point.md says what they were tuned on.
-PARTICLES = (400, 600)  # of people who see all directions alike, of people with a metric
+# Of people who see all directions alike, and of people with a metric: those who are lopsided as
+# usual, and those who may be more so.
+PARTICLES = ((200, 200), (300, 300))
 ALIKE = 0.35  # prior probability that a person sees all directions alike
 EFFECTIVE = 0.6  # share of effective particles below which they are resampled
 LEAPS = 8  # leapfrog steps of a move
@@ -98,6 +112,8 @@ class Belief(NamedTuple):
     chart : Chart
         Normal coordinates about a point near the posterior mean.
     populations : tuple of Population
+        Those who see all directions alike, the usual ones and those who may be lopsided; then the
+        same with a metric.
     answers : Answers
         The answers that are kept, the last one last.
     raters : Raters
@@ -115,7 +131,35 @@ class Belief(NamedTuple):
     @property
     def weights(self) -> np.ndarray:
         """Weights of the particles of all populations, which sum to 1."""
-        logw = np.concatenate([p.logw for p in self.populations])
+        return self._weighted(TILT)
+
+    @property
+    def wary_weights(self) -> np.ndarray:
+        """The same, if people are expected to be more lopsided: for the stated region."""
+        return self._weighted(WARY_TILT)
+
+    def _weighted(self, prior: tuple[float, float]) -> np.ndarray:
+        """Weights under a prior of tilts, from the particles of both.
+
+        Those of either prior are draws from what it believes, and all of them from the mixture. So
+        they are weighed by the ratio of the two densities, which is bounded (the balance heuristic
+        of Veach and Guibas, 1995). The evidences, sums of weights, make the densities comparable.
+        """
+        logs = []
+        for pair in zip(self.populations[::2], self.populations[1::2], strict=True):
+            tilts = np.concatenate([p.model.tilts(p.particles) for p in pair])
+            sizes, evidences = zip(*((len(p.logw), _log_sum(p.logw)) for p in pair), strict=True)
+            own = [
+                math.log(n) - evidence + log_prior_of_tilt(tilts, *law)[0]
+                for n, evidence, law in zip(sizes, evidences, (TILT, WARY_TILT), strict=True)
+            ]
+            drawn_from = np.logaddexp(*own)
+            shares = [
+                math.log(n) + p.logw - evidence
+                for n, p, evidence in zip(sizes, pair, evidences, strict=True)
+            ]
+            logs.append(np.concatenate(shares) + log_prior_of_tilt(tilts, *prior)[0] - drawn_from)
+        logw = np.concatenate(logs)
         w = np.exp(logw - logw.max())
         return w / w.sum()
 
@@ -145,8 +189,9 @@ def settle(
     alike = Perception(d, metric=False)
     many = len(answers.answer)
     populations = []
-    for n, share, metric in zip(PARTICLES, (ALIKE, 1 - ALIKE), (False, True), strict=True):
-        model = Perception(d, metric)
+    for metric, wary in itertools.product((False, True), repeat=2):
+        n, share = PARTICLES[metric][wary], 1 - ALIKE if metric else ALIKE
+        model = Perception(d, metric, wary)
         pick = drawn(cloud.weights, n, rng.random())
         particles = model.draw(rng, ideals[pick], cloud.others[pick])
         logw = np.full(n, math.log(share / n))
@@ -423,6 +468,11 @@ def _moved(p: Population, count: int, belief: Belief, rng: np.random.Generator) 
     particles[part] = np.where(accept[:, None], y, x)
     step = float(np.clip(p.step * math.exp(0.7 * (accept.mean() - ACCEPTED)), 0.05, 1.0))
     return p._replace(particles=particles, step=step, waiting=p.waiting - count)
+
+
+def _log_sum(logw: np.ndarray) -> float:
+    """Logarithm of the sum of weights."""
+    return float(np.logaddexp.reduce(logw))
 
 
 def _root(p: Population) -> np.ndarray:

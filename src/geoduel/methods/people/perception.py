@@ -46,17 +46,17 @@ __all__ = [
     "Traits",
     "chosen",
     "log_prior_of_length",
+    "log_prior_of_tilt",
     "log_probability",
     "outcomes",
     "rater_offset",
     "usage_of",
-    "wary_of_tilt",
 ]
 
 OTHERS = 6  # JND, lapse, left, bias, tie, Weber fraction: standard normal a priori
 # How lopsided people are: scale and degrees of freedom of Student's distribution of the tilt, as
 # believed, and as the stated region allows for; and the largest tilt.
-TILT, WARY_TILT, MOST_TILT = (0.03, 1.5), (0.3, 3), 0.9
+TILT, WARY_TILT, MOST_TILT = (0.03, 1.5), (0.3, 3.0), 0.9
 SMOOTH_CORE = 0.18  # the density of the ideal is smooth within this share of the prior radius
 TAIL = 4.0  # power of the length by which that density decays beyond the prior radius
 CHUNK = 40_000  # most numbers in an array: larger ones are allocated page by page each time
@@ -321,26 +321,28 @@ class Perception(NamedTuple):
     normal.
 
     The prior of c is that of `log_prior_of_length`. That of t is Student's, about 0: some
-    hundredths are usual, and four tenths are possible. An answer to Exp(±h u) then tells where the
-    ideal is up to such a share of h, however often it is given.
+    hundredths are usual, and four tenths are possible; ``wary``: tenths are usual. An answer to
+    Exp(±h u) then tells where the ideal is up to such a share of h, however often it is given.
     """
 
     d: int
     metric: bool
+    wary: bool = False
 
     @property
     def freedom(self) -> int:
         """ν."""
         return 2 * self.d - 1
 
+    @property
+    def law(self) -> tuple[float, float]:
+        """Scale and degrees of freedom of the prior of t."""
+        return WARY_TILT if self.wary else TILT
+
     def draw(self, rng: np.random.Generator, ideals: np.ndarray, others: np.ndarray) -> np.ndarray:
         """Particles with these ideals and six numbers, the rest from the prior, shape (n, D)."""
         (n, d), nu = ideals.shape, self.freedom
-        scale, freedom = TILT
-        tilts = scale / math.sqrt(d) * rng.standard_normal((n, d))
-        tilts /= np.sqrt(rng.chisquare(freedom, (n, 1)) / freedom)
-        tilts /= np.maximum(1, np.linalg.norm(tilts, axis=1, keepdims=True) / (0.9 * MOST_TILT))
-        parts = [ideals, others, tilts]
+        parts = [ideals, others, _drawn_tilts(rng, n, d, *self.law)]
         if self.metric:
             squares = rng.chisquare(nu - np.arange(d), (n, d)) / nu
             parts.append(0.5 * np.log(squares))
@@ -377,7 +379,7 @@ class Perception(NamedTuple):
         gradient[:, :d] = 2 * slope[:, None] * c
         gradient[:, d : d + OTHERS] = -u
         tilts = self.tilts(particles)
-        more, slope = _log_prior_of_tilt(tilts, *TILT)
+        more, slope = log_prior_of_tilt(tilts, *self.law)
         value += np.where(np.sum(tilts * tilts, axis=1) < MOST_TILT**2, more, -np.inf)
         gradient[:, d + OTHERS : 2 * d + OTHERS] = slope
         if self.metric:
@@ -460,13 +462,6 @@ class Perception(NamedTuple):
         gradient[:, :d] = slopes[:, 1 : 1 + d]
         gradient[:, :d] += np.einsum("nij,nj->ni", square + np.swapaxes(square, 1, 2), c)
         return value, gradient
-
-
-def wary_of_tilt(tilts: np.ndarray, w: np.ndarray) -> np.ndarray:
-    """Weights for the stated region: those that w were if people were expected more lopsided."""
-    more = _log_prior_of_tilt(tilts, *WARY_TILT)[0] - _log_prior_of_tilt(tilts, *TILT)[0]
-    w = w * np.exp(more - more.max())
-    return w / w.sum()
 
 
 def outcomes(
@@ -641,13 +636,39 @@ def log_prior_of_length(square: np.ndarray, prior: Prior, d: int) -> tuple[np.nd
     return value, slope
 
 
-def _log_prior_of_tilt(
+def log_prior_of_tilt(
     tilts: np.ndarray, scale: float, freedom: float
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Log density of Student's distribution of tilts (n, d), without a constant; its gradient."""
+    """Log density of tilts (n, d) up to the largest one: Student's distribution; its gradient."""
     d = tilts.shape[1]
-    size = freedom * scale**2 / d + np.sum(tilts * tilts, axis=1)
-    return -(freedom + d) / 2 * np.log(size), -(freedom + d) * tilts / size[:, None]
+    size, power = freedom * scale**2 / d, (freedom + d) / 2
+    square = np.sum(tilts * tilts, axis=1)
+    value = _log_tilt_constant(d, scale, freedom) - power * np.log1p(square / size)
+    return value, -2 * power * tilts / (size + square)[:, None]
+
+
+@cache
+def _log_tilt_constant(d: int, scale: float, freedom: float) -> float:
+    """What makes that density one of the ball of tilts: by the trapezoidal rule along its radius.
+
+    With the surface of the unit sphere, 2 π^(d/2)/Γ(d/2).
+    """
+    r = MOST_TILT * np.linspace(0, 1, 10_001) ** 3  # finest where the density is
+    f = r ** (d - 1) * (1 + r * r * d / (freedom * scale**2)) ** (-(freedom + d) / 2)
+    radial = float(np.sum((f[1:] + f[:-1]) / 2 * np.diff(r)))
+    return math.lgamma(d / 2) - math.log(2) - d / 2 * math.log(math.pi) - math.log(radial)
+
+
+def _drawn_tilts(
+    rng: np.random.Generator, n: int, d: int, scale: float, freedom: float
+) -> np.ndarray:
+    """Tilts from their prior, shape (n, d)."""
+    tilts = np.empty((0, d))
+    while len(tilts) < n:
+        more = scale / math.sqrt(d) * rng.standard_normal((n, d))
+        more /= np.sqrt(rng.chisquare(freedom, (n, 1)) / freedom)
+        tilts = np.concatenate([tilts, more[np.sum(more * more, axis=1) < MOST_TILT**2]])
+    return tilts[:n]
 
 
 def _logit(p: float) -> float:
