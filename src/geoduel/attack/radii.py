@@ -73,19 +73,27 @@ class LabelDuel:
         live = self.images.live
         return self.budget - (self.images.passes - self.looked)[live]
 
-    def start(self, draw: Callable[[], torch.Tensor], x0: torch.Tensor) -> torch.Tensor:
+    def start(
+        self,
+        draw: Callable[[], torch.Tensor],
+        x0: torch.Tensor,
+        far: torch.Tensor | None = None,
+    ) -> torch.Tensor:
         """Starts that fool somewhere, for duels of directions that never do tell nothing.
 
-        Each try costs a label, at the end of the ray; ``draw()`` gives other starts.
+        Each try costs a label, at the end of the ray; ``draw()`` gives other starts. ``far``: radii
+        at which ``x0`` are thought to fool, which come first. Where they do, duels begin there.
         """
         images, radius = self.images, self.images.threat.radius
-        images.resize(self.furthest[images.live])
         open_ = torch.ones_like(images.live, dtype=torch.bool)
-        for _ in range(self.starts):
+        for number in range(self.starts):
             open_ = open_ & (self.left() >= 1)
             if not bool(open_.any()):
                 break
+            given = far is not None and number == 0
+            images.resize(far if given else self.furthest[images.live])
             (asked,) = images.ask(x0, only=open_)
+            radius = torch.where(open_ & asked.fools, far, radius) if given else radius
             open_ = open_ & ~asked.fools
             x0 = torch.where(open_[:, None, None, None], draw(), x0)
         images.resize(radius)
