@@ -138,7 +138,8 @@ class Tracker:
     """Lets the radius follow what fools: smaller after a step that fooled, else a bit larger.
 
     The change is large at first and fades, so that the radius settles where a share of the steps
-    fools, 1 / (1 + ``patience``). Every picture that fooled stays valid, whatever comes later.
+    fools, 1 / (1 + ``patience``). Every picture that fooled stays valid, whatever comes later. So
+    the radius stays below the smallest that fooled: a step that fools there is always of use.
 
     Parameters
     ----------
@@ -157,5 +158,6 @@ class Tracker:
         gain = max(self.gain / math.sqrt(k + 1), self.least)
         smallest, radius = images.radii[images.live], images.threat.radius
         shorter = torch.minimum(radius, smallest) * (1 - gain)
-        longer = torch.minimum(radius * (1 - gain) ** (-1 / self.patience), smallest)
+        little = (1 - gain) ** (1 / self.patience)
+        longer = torch.minimum(radius / little, smallest * little)
         images.resize(torch.where(smallest < before[images.live], shorter, longer))
