@@ -90,10 +90,11 @@ class LabelDuel:
             open_ = open_ & (self.left() >= 1)
             if not bool(open_.any()):
                 break
-            given = far is not None and number == 0
-            images.resize(far if given else self.furthest[images.live])
+            at = self.furthest[images.live] if far is None or number else far
+            images.resize(at)
             (asked,) = images.ask(x0, only=open_)
-            radius = torch.where(open_ & asked.fools, far, radius) if given else radius
+            if far is not None and not number:
+                radius = torch.where(open_ & asked.fools, at, radius)
             open_ = open_ & ~asked.fools
             x0 = torch.where(open_[:, None, None, None], draw(), x0)
         images.resize(radius)
