@@ -160,14 +160,17 @@ def keep(
     arguments: argparse.Namespace, label: str, result: AttackResult, pictures: Pictures
 ) -> None:
     method, directions, _ = TABLE.get(label, TABLE["auto"])
+    stopped = result.stop_reason == "callback" and result.sees == "comparisons"
+    reached = max(result.history.comparisons) if stopped else arguments.budget
+    marks = [m for m in MARKS if m <= reached]
     settings = {"seed": arguments.seed, "eps": arguments.eps, "oracle": arguments.oracle}
     Results(__file__, arguments.save, n=len(pictures), **settings).add(
         f"{arguments.label} {label}",
         sees=result.sees,
         knows=PRIORS[directions or named(method)[1]],
-        budget=arguments.budget,
-        marks=[m for m in MARKS if m <= arguments.budget],
-        success=[result.success_after(m) for m in MARKS if m <= arguments.budget],
+        budget=reached,
+        marks=marks,
+        success=[result.success_after(m) for m in marks],
         fooled_after=sorted(result.comparisons[result.success].tolist()),
     )
 

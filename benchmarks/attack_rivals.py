@@ -9,8 +9,8 @@ the share of images fooled within a radius. A query is one image through the net
 seen of it: its label, or margins of which two are compared. The attacks of Foolbox and the
 Adversarial Robustness Toolbox take part where these are installed. Square, which sees scores, has a
 fixed radius. DIR holds CIFAR-10 and the weights of a VGG-11, as for `geoduel attack`; without it,
-digits. A targeted attack is for the next class. Rows that were saved before stay; --attacks names
-those to measure.
+digits. A targeted attack is for the next class, and may begin at its first picture. Rows that were
+saved before stay; --attacks names those to measure.
 """
 
 from __future__ import annotations
@@ -34,10 +34,12 @@ import torch
 
 from geoduel.attack import Pictures
 from geoduel.attack import attack
+from geoduel.attack import load_pictures
 from geoduel.attack.command import prepared
 
 MARKS = (100, 300, 1_000)
 LOW = {"oracle": "label", "directions": "low-frequency"}
+FROM_A_START = {"oracle": "label", "targeted": True, "start": True}
 # Label: what is seen, the norm, settings. Two passes are a comparison.
 OWN: dict[str, tuple[str, str, dict[str, Any]]] = {
     "geoduel": ("labels", "l2", {"oracle": "label"}),
@@ -45,6 +47,12 @@ OWN: dict[str, tuple[str, str, dict[str, Any]]] = {
     "geoduel, evolution": ("labels", "l2", {"oracle": "label", "method": "evolution"}),
     "geoduel, margins": ("comparisons", "l2", {}),
     "geoduel, margins, targeted": ("comparisons", "l2", {"targeted": True}),
+    "geoduel, targeted from a start": ("labels", "l2", FROM_A_START),
+    "geoduel, evolution, targeted from a start": (
+        "labels",
+        "l2",
+        FROM_A_START | {"method": "evolution"},
+    ),
     "geoduel, L∞": ("labels", "linf", {"oracle": "label"}),
     "geoduel, L∞, margins": ("comparisons", "linf", {}),
 }
@@ -111,6 +119,8 @@ def own(
     goal: dict[str, Any] = {"labels": labels}
     if "targeted" in settings:
         goal = {"targeted": (labels + 1) % 10}
+    if "start" in settings:
+        goal["start"] = of_classes(goal["targeted"], network, arguments.cifar or "digits")
     result = attack(
         network,
         pictures.images,
@@ -122,6 +132,18 @@ def own(
         **settings | goal,
     )
     return {m: result.radii_after(m).tolist() for m in MARKS}
+
+
+def of_classes(classes: torch.Tensor, network: Any, data: str) -> torch.Tensor:
+    """The first picture of each class that the network classifies right."""
+    pictures = load_pictures(data)
+    found = []
+    for c in classes.tolist():
+        some = pictures.images[pictures.labels == c]
+        with torch.no_grad():
+            right = next(x for x in some if int(network(x[None]).argmax()) == c)
+        found.append(right)
+    return torch.stack(found)
 
 
 def of_others(

@@ -80,7 +80,16 @@ def test_radii_shrink_where_a_step_fooled_and_grow_elsewhere(linear):
     shorter, longer, capped = images.threat.radius.tolist()
     assert shorter == pytest.approx(0.39 * 0.9)  # 0.2 / sqrt(4), of the nearest that fooled
     assert 0.4 < longer < 0.4 * 1.01
-    assert 0.4 < capped <= 0.41  # nothing larger is of use
+    assert 0.4 < capped < 0.41  # nothing as large is of use
+
+
+def test_a_step_that_fools_is_of_use_wherever_the_radius_has_grown_to(linear):
+    """At the smallest radius that fooled, no picture is nearer, and the search would end."""
+    images = opened(linear(), torch.full((1, *SHAPE), 0.5))
+    images.radii = before = torch.tensor([0.41])
+    for k in range(1, 200):
+        Tracker()(images, before, k)
+    assert 0.4 < float(images.threat.radius) < 0.41
 
 
 @pytest.mark.parametrize("norm", ["l2", "linf"])

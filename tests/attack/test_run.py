@@ -161,3 +161,69 @@ def test_double_precision_is_kept(linear, grey):
     torch.testing.assert_close(
         lengths(result, x), torch.full((3,), 0.4, dtype=torch.float64), rtol=1e-12, atol=0
     )
+
+
+# -- starts ----------------------------------------------------------------------------------------
+
+
+class Bands(torch.nn.Module):
+    """Three classes by how bright the picture is; the last is a band that random images miss."""
+
+    def forward(self, images):
+        mean = images.flatten(1).mean(1)
+        return torch.stack([0 * mean, mean - 0.55, 20 * (mean - 0.8)], 1)
+
+
+@pytest.mark.parametrize("method", ["auto", "averaging", "evolution"])
+def test_targets_are_reached_from_labels_alone_by_a_start(method, grey):
+    """Random directions brighten a picture of 108 pixels by too little."""
+    x = grey(2)
+    settings = {"targeted": 2, "oracle": "label", "smallest": True, "rng": 0, "method": method}
+    lost = attack(Bands(), x, budget=60, **settings, directions="all")
+    assert not lost.success.any()
+    start = x + 0.4
+    start[:, :, :3, :] = 0.92
+    found = attack(Bands(), x, budget=400, start=start, **settings, directions="all")
+    assert found.success.all()
+    assert (Bands()(found.images).argmax(1) == 2).all()
+    away = lengths(found, x)
+    torch.testing.assert_close(away, found.radii.double(), rtol=1e-4, atol=0)
+    nearest = (15.45 / 19 - 0.5) * 108**0.5  # the last two logits are alike there
+    assert (away < (start - x).double().flatten(1).norm(dim=1)).all()
+    assert (away >= nearest * (1 - 1e-6)).all()
+
+
+def test_the_first_label_is_about_the_start_itself(grey):
+    seen = []
+
+    def model(images):
+        seen.append(images)
+        return Bands()(images)
+
+    x = grey(2)
+    start = x + torch.tensor([0.5, 0.45])[:, None, None, None]
+    attack(model, x, targeted=2, oracle="label", smallest=True, budget=1, rng=0, start=start)
+    assert len(seen) == 2  # after the look at the images
+    torch.testing.assert_close(seen[1], start)
+
+
+def test_margins_begin_at_a_start_too(linear, grey):
+    model, x = linear(), grey()
+    aside = torch.linspace(-0.005, 0.005, 108).reshape(x.shape[1:])  # or the first duel ties
+    start = x + 0.3 * model.w.detach().reshape(x.shape[1:]) + aside
+    found = attack(model, x, torch.zeros(3).long(), radius=0.21, budget=3, rng=0, start=start)
+    assert found.success.all()  # 0.2 is the distance of the plane
+
+
+def test_starts_that_are_none_are_refused(linear, grey):
+    from geoduel.errors import ArgumentError
+
+    x = grey()
+    for start, what in (
+        (x, r"start\[0\] is images\[0\] itself"),
+        (x[:2], r"start has shape \(2, 3, 6, 6\)"),
+        (x + 1, "start has pixels from 1.5"),
+        (x.long(), "start must be a torch tensor"),
+    ):
+        with pytest.raises(ArgumentError, match=what):
+            attack(linear(), x, radius=0.4, budget=3, start=start)

@@ -21,12 +21,15 @@ __all__ = [
     "check_images",
     "check_labels",
     "check_radii",
+    "check_start",
     "resolved_method",
     "sphere_of",
 ]
 
 
+LEARNING = ("auto", "learning")
 AS_PUBLISHED = ("rdngd-released", "rdngd-paper")
+TRUST = 30.0  # duels that a first point which is not random counts as
 
 
 def as_number(dtype: torch.dtype) -> torch.dtype:
@@ -34,21 +37,21 @@ def as_number(dtype: torch.dtype) -> torch.dtype:
     return torch.float64 if dtype == torch.float64 else torch.float32
 
 
-def check_images(images: Any, clip: Any) -> None:
+def check_images(images: Any, clip: Any, name: str = "images") -> None:
     """Raise unless the images are a batch of pixels within ``clip``."""
     if not isinstance(images, torch.Tensor) or not images.is_floating_point():
         kind = getattr(images, "dtype", type(images).__name__)
-        raise ArgumentError(f"images must be a torch tensor of floating-point numbers, got {kind}")
+        raise ArgumentError(f"{name} must be a torch tensor of floating-point numbers, got {kind}")
     if images.ndim != 4 or not images.numel():
         raise ArgumentError(
-            f"images has shape {tuple(images.shape)}, expected (n, channels, height, width), n >= 1"
+            f"{name} has shape {tuple(images.shape)}, expected (n, channels, height, width), n >= 1"
         )
     if len(clip) != 2 or not clip[0] < clip[1]:
         raise ArgumentError(f"clip must be (least, largest) pixel, got {clip!r}")
     low, high = float(images.min()), float(images.max())
     if not (clip[0] <= low and high <= clip[1]):  # also where there is a NaN
         raise ArgumentError(
-            f"images has pixels from {low:.4g} to {high:.4g}, expected them within clip={clip!r}"
+            f"{name} has pixels from {low:.4g} to {high:.4g}, expected them within clip={clip!r}"
         )
 
 
@@ -90,6 +93,25 @@ def check_labels(value: Any, name: str, images: torch.Tensor) -> torch.Tensor:
     return found.to(torch.int64).expand(len(images)).clone()
 
 
+def check_start(start: Any, images: torch.Tensor, clip: tuple[float, float]) -> torch.Tensor:
+    """Images to begin from, one an image under attack and another than that."""
+    check_images(start, clip, "start")
+    if start.shape != images.shape:
+        raise ArgumentError(
+            f"start has shape {tuple(start.shape)}, expected one image for each of images, "
+            f"{tuple(images.shape)}"
+        )
+    start = start.to(images)
+    same = (start == images).flatten(1).all(1)
+    if bool(same.any()):
+        which = int(torch.nonzero(same)[0, 0])
+        raise ArgumentError(
+            f"start[{which}] is images[{which}] itself, expected another: the search begins in the "
+            "direction from one to the other"
+        )
+    return start
+
+
 def sphere_of(threat: Threat, directions: str | Directions, q: int) -> Sphere:
     """The sphere whose points are perturbations, with directions of a kind if wanted."""
     images, (low, high) = threat.x, threat.clip
@@ -104,10 +126,17 @@ def sphere_of(threat: Threat, directions: str | Directions, q: int) -> Sphere:
     return ShapedSphere(directions)
 
 
-def resolved_method(method: Any, name: str, threat: Threat, judge: Judge | None) -> Any:
-    """The method with probes that the images' dtype resolves."""
+def resolved_method(
+    method: Any, name: str, threat: Threat, judge: Judge | None, known: bool = False
+) -> Any:
+    """The method with probes that the images' dtype resolves.
+
+    ``known``: whether it begins at points that are not random. The default trusts these.
+    """
     if name in AS_PUBLISHED:
         return method
+    if known and name in LEARNING:
+        method = replace(method, trust=TRUST)
     dtype = threat.x.dtype if judge is None or judge.dtype is None else judge.dtype
     least = resolved_radius(threat, dtype)
     for probe in ("radius", "smoothing"):

@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Literal, NamedTuple
 import numpy as np
 
 from .._numerics.arrays import Array, expand, namespace, normal
-from .._support.check import one_of, positive, positive_int
+from .._support.check import nonnegative, one_of, positive, positive_int
 from ..errors import ArgumentError
 from ..manifolds import Manifold
 from ..methods import RDNGD, Method
@@ -24,7 +24,8 @@ from ..schedules import Schedule, as_schedule, cosine
 from .priors import directions_of
 from .spectrum import Spectrum
 
-__all__ = ["ATTACKS", "ZORGD", "Averaging", "Climb", "Evolution", "Slopes", "Values", "named"]
+__all__ = ["ATTACKS", "ZORGD", "Averaging", "Climb", "Evolution", "Learning", "Slopes", "Values"]
+__all__ += ["named"]
 
 
 AT_ONCE = 50  # directions held in memory
@@ -82,6 +83,7 @@ class Learned(NamedTuple):
     point: Array
     best: Array
     at: Any  # coefficients of the point
+    anchor: Array  # what the first point counts beside the table
     table: Any
     spectrum: Any  # a tuple of its own, which the end of an image leaves alone
 
@@ -105,6 +107,10 @@ class Learning(Method):
         ν, an angle in radians.
     memory : float
         After so many duels an answer counts 1/e of a new one, since slopes change along the way.
+        After as many as were asked about the image, where that is more: later steps are smaller.
+    trust : float
+        How many answers the first point counts as: none where it is random. By name, the method
+        takes some where ``start=`` says where to begin.
 
     References
     ----------
@@ -126,22 +132,26 @@ class Learning(Method):
 
     radius: float = 0.2
     memory: float = 400
+    trust: float = 0
 
     sees: ClassVar[str] = "comparisons"
 
     def __post_init__(self) -> None:
         positive(self.radius, "radius")
         positive(self.memory, "memory")
+        nonnegative(self.trust, "trust")
 
     def start(self, manifold: Manifold, x0: Array, rng: np.random.Generator) -> Learned:
         weights = directions_of(manifold, x0).weights.to(x0)
         nothing = weights * namespace(x0).zeros_like(x0[..., :1, :1, :1])
-        return Learned(0, x0, x0, nothing, nothing, Spectrum.before(weights))
+        spectrum = Spectrum.before(weights)
+        anchor = math.sqrt(self.trust) * spectrum.weight(spectrum.where_to_ask()) * x0
+        return Learned(0, x0, x0, nothing, anchor, nothing, spectrum)
 
     def step(
         self, manifold: Manifold, state: Learned, rng: np.random.Generator
     ) -> Generator[Any, Any, Learned]:
-        k, x, _, at, table, spectrum = state
+        k, x, _, at, anchor, table, spectrum = state
         picture = directions_of(manifold, x).picture
         share = spectrum.where_to_ask()
         c = share**0.5 * normal(rng, table.shape, x)
@@ -150,14 +160,19 @@ class Learning(Method):
         u = _unit(manifold, x, a - along * x)
         s = expand((yield manifold.exp_pair(x, -self.radius * u)), 3)
         winner = s * _unit(manifold, x, c - along * at)
-        spectrum, table = spectrum.told(table, share, winner, math.exp(-1 / self.memory))
+        fade = math.exp(-1 / max(self.memory, k))
+        spectrum, table = spectrum.told(table, share, winner, fade)
 
-        mean = spectrum.mean(table)
+        mean, anchor = spectrum.mean(table), fade * anchor
         g = picture(mean)
+        if self.trust:  # as though directions like c had won, and were left in the mean as they are
+            kept = manifold.norm(x, picture(spectrum.mean(c))) / manifold.norm(x, c)
+            g = g + expand(kept, 3) * anchor
         length = manifold.norm(x, g)
         moved, length = length > 0, expand(length, 3)  # not where there were ties alone
         x = pick(moved, g / length, x, manifold)
-        return Learned(k + 1, x, x, pick(moved, mean / length, at, manifold), table, spectrum)
+        at = pick(moved, mean / length, at, manifold)
+        return Learned(k + 1, x, x, at, anchor, table, spectrum)
 
 
 class Steps(NamedTuple):

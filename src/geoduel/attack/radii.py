@@ -73,19 +73,28 @@ class LabelDuel:
         live = self.images.live
         return self.budget - (self.images.passes - self.looked)[live]
 
-    def start(self, draw: Callable[[], torch.Tensor], x0: torch.Tensor) -> torch.Tensor:
+    def start(
+        self,
+        draw: Callable[[], torch.Tensor],
+        x0: torch.Tensor,
+        far: torch.Tensor | None = None,
+    ) -> torch.Tensor:
         """Starts that fool somewhere, for duels of directions that never do tell nothing.
 
-        Each try costs a label, at the end of the ray; ``draw()`` gives other starts.
+        Each try costs a label, at the end of the ray; ``draw()`` gives other starts. ``far``: radii
+        at which ``x0`` are thought to fool, which come first. Where they do, duels begin there.
         """
         images, radius = self.images, self.images.threat.radius
-        images.resize(self.furthest[images.live])
         open_ = torch.ones_like(images.live, dtype=torch.bool)
-        for _ in range(self.starts):
+        for number in range(self.starts):
             open_ = open_ & (self.left() >= 1)
             if not bool(open_.any()):
                 break
+            at = self.furthest[images.live] if far is None or number else far
+            images.resize(at)
             (asked,) = images.ask(x0, only=open_)
+            if far is not None and not number:
+                radius = torch.where(open_ & asked.fools, at, radius)
             open_ = open_ & ~asked.fools
             x0 = torch.where(open_[:, None, None, None], draw(), x0)
         images.resize(radius)
@@ -130,7 +139,8 @@ class Tracker:
     """Lets the radius follow what fools: smaller after a step that fooled, else a bit larger.
 
     The change is large at first and fades, so that the radius settles where a share of the steps
-    fools, 1 / (1 + ``patience``). Every picture that fooled stays valid, whatever comes later.
+    fools, 1 / (1 + ``patience``). Every picture that fooled stays valid, whatever comes later. So
+    the radius stays below the smallest that fooled: a step that fools there is always of use.
 
     Parameters
     ----------
@@ -149,5 +159,6 @@ class Tracker:
         gain = max(self.gain / math.sqrt(k + 1), self.least)
         smallest, radius = images.radii[images.live], images.threat.radius
         shorter = torch.minimum(radius, smallest) * (1 - gain)
-        longer = torch.minimum(radius * (1 - gain) ** (-1 / self.patience), smallest)
+        little = (1 - gain) ** (1 / self.patience)
+        longer = torch.minimum(radius / little, smallest * little)
         images.resize(torch.where(smallest < before[images.live], shorter, longer))

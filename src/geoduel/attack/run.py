@@ -23,6 +23,7 @@ from .arguments import (
     check_images,
     check_labels,
     check_radii,
+    check_start,
     resolved_method,
     sphere_of,
 )
@@ -50,6 +51,7 @@ def attack(
     method: str | Method = "auto",
     budget: int,
     targeted: int | torch.Tensor | None = None,
+    start: torch.Tensor | None = None,
     batch_size: int = 256,
     oracle: Literal["loss", "margin", "label"] | Callable[..., Any] = "margin",
     clip: tuple[float, float] = (0.0, 1.0),
@@ -107,6 +109,10 @@ def attack(
         labels with ``oracle="label"``. The first look at an image is free.
     targeted : int or torch.Tensor of int, shape (n,), optional
         Classes to reach, instead of any other than ``labels``.
+    start : torch.Tensor of shape (n, channels, height, width), optional
+        Images to begin from, such as pictures of the classes to reach: the first direction is from
+        each image to its start. With ``oracle="label"`` one label says whether it fools where it
+        is, and duels begin at its distance. In the largest norm only the signs of the way are used.
     batch_size : int
         Most images in one forward pass.
     oracle : {"margin", "loss", "label"} or callable
@@ -200,8 +206,10 @@ def attack(
         raise ArgumentError("smallest=True needs a model, whose answers say when an image fools")
     if oracle == "label" and dtype is not None:
         raise ArgumentError("dtype= runs a copy of the network: with oracle='label' leave it out")
+    if start is not None:
+        start = check_start(start, images, limits)
     found = OpenImages(threat, judge, smallest)
-    run = _Run(found, manifold, chosen, rng, own, budget, name, callback)
+    run = _Run(found, manifold, chosen, rng, own, budget, name, callback, start)
     with torch.no_grad(), _evaluating(model), progress_bar(progress, None, budget) as run.show:
         if judge is not None and labels is None and targeted is None:
             judge.labels = judge.logits(images, exact=True).argmax(1)
@@ -231,6 +239,7 @@ class _Run:
         budget: int,
         name: str,
         callback: Callable[[AttackProgress], Any] | None,
+        start: torch.Tensor | None,
     ) -> None:
         self.began = time.perf_counter()
         self.open, self.manifold, self.rng = images, manifold, rng
@@ -242,7 +251,9 @@ class _Run:
             raise ArgumentError(f"method {name!r} needs a model's {self.sees}, not {what}")
         self.sees = "labels" if by_labels else self.sees
         self.labels: LabelDuel | None = None
-        self.method = resolved_method(method, name, images.threat, images.judge)
+        self.start = start
+        known = start is not None
+        self.method = resolved_method(method, name, images.threat, images.judge, known)
         self.radius = images.threat.radius
         self.comparisons = torch.zeros_like(images.passes)
         self.spent = 0  # comparisons, or passes, of each open image
@@ -321,12 +332,20 @@ class _Run:
             return
         live = self.open.live
         like = torch.empty(0, dtype=as_number(self.open.images.dtype), device=live.device)
-        x0 = self.manifold.random_point(self.rng, (len(live),), like)
+
+        def draw() -> torch.Tensor:
+            return self.manifold.random_point(self.rng, (len(live),), like)
+
+        far = None
+        if self.start is None:
+            x0 = draw()
+        else:
+            there = self.start[live].to(like)
+            x0 = self.manifold.to_manifold(there - self.open.threat.x)
+            far = self.open.threat.size(there)
         if self.sees == "labels":
             self.labels = LabelDuel(self.open, self.budget)
-            x0 = self.labels.start(
-                lambda: self.manifold.random_point(self.rng, (len(live),), like), x0
-            )
+            x0 = self.labels.start(draw, x0, far)
         budget = self.budget if self.labels is None else max(1, self.budget // LABELS_A_DUEL)
         self.method, _ = self.method.plan(self.manifold, x0, iterations=None, budget=budget)
         self.state = self.method.start(self.manifold, x0, self.rng)

@@ -65,6 +65,11 @@ class Spectrum(NamedTuple):
         share = self.left**2
         return share / share.sum()
 
+    def weight(self, share: torch.Tensor) -> torch.Tensor:
+        """What an answer about a unit direction counts, if drawn with variances ``share``."""
+        spread = torch.sqrt((share * self.left).sum())  # of <u, g>, whose sign was asked
+        return SIGN / spread
+
     def told(
         self,
         table: torch.Tensor,
@@ -85,10 +90,10 @@ class Spectrum(NamedTuple):
         fade : float
             What older answers count beside this one, in (0, 1].
         """
-        spread = torch.sqrt((share * self.left).sum())  # of <u, g>, whose sign was asked
-        precision = (SIGN / spread) ** 2 * share
+        weight = self.weight(share)
+        precision = weight**2 * share
         # A duel at x tells only of what x does not explain, so that the rest is added.
-        table = fade * table + SIGN / spread * winner + precision * self.mean(table)
+        table = fade * table + weight * winner + precision * self.mean(table)
         asked, noise = fade * self.asked + precision, fade**2 * self.noise + precision
         return self._replace(asked=asked, noise=noise).learned(table), table
 
