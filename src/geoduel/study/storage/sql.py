@@ -274,6 +274,8 @@ class SQLStorage(Storage):
                 db.commit()
             if not reading:
                 self._database.check(written=True)
+                if durable:
+                    self._database.settle()
         except BaseException:
             db.close()  # which takes back what it did
             raise
