@@ -65,7 +65,17 @@ class Storage(ABC):
         What it appended is stored when this returns, and nothing of it if this raises, unless the
         disk fails after others have seen it. After a lost connection ``act`` is called again: it
         must look first at what was stored. Where it need not be ``durable``, a power cut that ends
-        all writers may take it back.
+        all writers may take it back, until `settle` has returned.
+        """
+
+    @abstractmethod
+    def settle(self) -> None:
+        """Wait until a power cut takes nothing back of what was written.
+
+        Raises
+        ------
+        StorageError
+            If the disk fails.
         """
 
     @abstractmethod
