@@ -1,7 +1,7 @@
 """The two databases for studies: how each is opened, how writers take turns, what may pass.
 
-On SQLite a writing transaction begins with BEGIN IMMEDIATE, in WAL mode so that readers never wait;
-its turn ends before the disk has what it wrote, and the writer alone waits for that. On PostgreSQL
+On SQLite a writing transaction begins with BEGIN IMMEDIATE, in WAL mode so that readers never wait.
+Its turn ends before the disk has what it wrote, and the writer alone waits for that. On PostgreSQL
 it locks the study's row. Every wait has an end, whatever a server or a network does.
 """
 
