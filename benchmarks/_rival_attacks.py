@@ -11,8 +11,9 @@ the least lines that do what these say.
 from __future__ import annotations
 
 import math
+import tempfile
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import chdir, suppress
 from importlib import import_module
 from typing import Any
 
@@ -20,6 +21,9 @@ import numpy as np
 import torch
 
 __all__ = ["RIVALS", "Watched", "run_rival"]
+
+# GeoDA leaves a table in the folder it is run in, and reads it the next time.
+SCRATCH = tempfile.TemporaryDirectory(prefix="geoduel-rivals-")
 
 
 class Spent(Exception):
@@ -65,7 +69,7 @@ def run_rival(name: str, watched: Watched, eps: float, seed: int = 0) -> None:
     """Run an attack until its queries are spent; ``eps`` is for those that need a radius."""
     np.random.seed(seed)  # noqa: NPY002 - what ART draws from
     torch.manual_seed(seed)
-    with torch.no_grad(), suppress(Spent):
+    with torch.no_grad(), suppress(Spent), chdir(SCRATCH.name):
         RIVALS[name][3](watched, eps)
 
 

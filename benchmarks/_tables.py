@@ -684,6 +684,16 @@ def studies() -> list[str]:
         elif what == "load":
             text = f"{row['answers']:,} answers, {rest}"
             cells.append([text, f"loading {row['load']:.2f} s, full replay {row['replay']:.1f} s"])
+        elif what == "share":
+            text = f"{row['duels']} duels of 40 ms, {row['seeds']} seeds: "
+            if rest == "ideal":
+                text += "if no worker ever waited for a question"
+                cells.append([text, f"{row['share']:.2f} of one process's time"])
+                continue
+            busy = f"measured, {row['load']:.0f} programs on two cores"
+            text += busy if rest == "measured" else f"by time of the processor, {rest} of one's own"
+            told = f"{row['four']:.1f} s in place of {row['alone']:.1f} s"
+            cells.append([f"four processes beside one, {text}", f"{told}: {row['share']:.2f}"])
         else:
             text = f"{row['workers']} processes on one {rest} database, {row['answers']:,} answers"
             lost = f"{row['lost']} lost, {row['doubled']} doubled"

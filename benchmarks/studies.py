@@ -8,12 +8,15 @@
 
 `wait` times ask and tell together after 200 answers, `load` times loading a long study, `crowd`
 lets many processes answer one study and counts what was lost or doubled: nothing. `share` times
-`study.optimize` of duels that take 40 ms: in several processes at once, beside one.
+`study.optimize` of duels that take 40 ms: in several processes at once, beside one. Where other
+programs keep the cores busy, that says more of them than of a study. So it also adds up the time
+that `ask` and `tell` take of the processor, for workers with cores that nobody else uses.
 """
 
 from __future__ import annotations
 
 import argparse
+import heapq
 import json
 import math
 import os
@@ -22,6 +25,9 @@ import sys
 import tempfile
 import time
 from collections import Counter
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +38,7 @@ from _results import parser as results_parser
 
 import geoduel as gd
 from geoduel import errors
+from geoduel.study.answering import LONGER, WAITS
 
 BATCH = 512  # questions open at once in the study that the crowd answers
 
@@ -200,6 +207,64 @@ def partner(name: str, url: str, each: float) -> None:
     print("done", flush=True)
 
 
+def share_by_the_clock(
+    url: str, workers: int, cores: int, seed: int, duels: int, each: float = 0.04
+) -> float:
+    """Seconds that `share` would take on cores that nobody else uses, by a clock of its own.
+
+    Each `ask` and `tell` is called in the order of that clock, in the worker's thread, and keeps a
+    core for the time that it took of the processor. The oracle and the waits take theirs, and no
+    core. The disk, which workers need not wait for, takes none.
+    """
+    name = f"clock-{workers}-{cores}-{seed}-{time.time_ns()}"
+    sphere = gd.Sphere(8)
+    gd.create_study(sphere, "duel-newton", storage=url, study_name=name, rng=seed, budget=duels)
+    studies = [gd.load_study(name, url) for _ in range(workers)]
+    threads = [ThreadPoolExecutor(1) for _ in range(workers)]
+    nearer, free, end = likes(sphere), [0.0] * cores, 0.0
+    due: list[Any] = [(0.0, i, None, WAITS[0]) for i in range(workers)]
+    while due:  # the next moment, whose it is, the duel to answer or None to ask, the wait if none
+        when, i, duel, wait = heapq.heappop(due)
+        begin = max(when, min(free))
+        if duel is None:
+            act = studies[i].ask
+        else:
+            answer = {-1: "a", 0: "tie", 1: "b"}[int(nearer(duel.a, duel.b))]
+            act = partial(studies[i]._tell, duel, answer, durable=False)
+        found, taken = threads[i].submit(_clocked, act).result()
+        now = free[free.index(min(free))] = begin + taken
+        if isinstance(found, errors.StudyFinishedError):
+            end = max(end, now)
+        elif isinstance(found, errors.NothingToAskError):
+            heapq.heappush(due, (now + wait, i, None, min(LONGER * wait, WAITS[1])))
+        elif duel is None:
+            heapq.heappush(due, (now + each, i, found, WAITS[0]))
+        else:
+            heapq.heappush(due, (now, i, None, WAITS[0]))
+    assert studies[0].progress().answered == duels
+    return end
+
+
+def _clocked(act: Callable[[], Any]) -> tuple[Any, float]:
+    """What an act returns, or that there is no question, and its seconds of the processor."""
+    began = time.thread_time()
+    try:
+        found = act()
+    except (errors.NothingToAskError, errors.StudyFinishedError) as error:
+        found = error
+    return found, time.thread_time() - began
+
+
+def add_share(results: Results, key: str, pairs: np.ndarray, row: dict[str, Any]) -> None:
+    """Store and show the seconds of one worker and of four, a row for each seed."""
+    shares = pairs[:, 1] / pairs[:, 0]
+    told = f"{np.median(shares):.2f}, {shares.min():.2f} to {shares.max():.2f}"
+    print(f"  {told} on {len(shares)} seeds, {key.removeprefix('share ')}", flush=True)
+    alone, four = (float(seconds) for seconds in np.median(pairs, axis=0))
+    share = float(np.median(shares))
+    results.add(key, alone=alone, four=four, share=share, most=float(shares.max()), **row)
+
+
 # -- the command -----------------------------------------------------------------------------------
 
 
@@ -263,18 +328,23 @@ def main() -> None:
             results.add(f"crowd {place}", workers=given.workers, rate=rate, **outcome)
         if "share" in given.what:
             seeds, duels = (range(5), 160) if given.full else (range(1), 40)
-            alone, four = ([share(url, n, seed, duels) for seed in seeds] for n in (1, 4))
-            shares = np.array(four) / alone
+            pairs = np.array([[share(url, n, seed, duels) for n in (1, 4)] for seed in seeds])
+            row = {"duels": duels, "seeds": len(seeds), "load": os.getloadavg()[0]}
             print(f"\n{duels} duels of 40 ms, four processes in the time of one:")
-            told = f"{np.median(shares):.2f}, {shares.min():.2f} to {shares.max():.2f}"
-            print(f"  {told} on {len(seeds)} seeds", flush=True)
-            results.add(
-                "share",
-                alone=float(np.median(alone)),
-                four=float(np.median(four)),
-                share=float(np.median(shares)),
-                most=float(shares.max()),
-            )
+            add_share(results, "share measured", pairs, row)
+            for cores in (4, 2):
+                pairs = np.array(
+                    [
+                        [share_by_the_clock(url, n, min(n, cores), seed, duels) for n in (1, 4)]
+                        for seed in seeds
+                    ]
+                )
+                add_share(results, f"share {cores} cores", pairs, row)
+            # If there were always a question for everybody, and one's own work took its time.
+            waits = 0.04 * duels
+            ideal = float(np.median((waits / 4 + pairs[:, 0] - waits) / pairs[:, 0]))
+            print(f"  {ideal:.2f} if no worker ever waited for a question")
+            results.add("share ideal", share=ideal, duels=duels, seeds=len(seeds))
     return None
 
 

@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from geoduel._support.files import state_folder, write_whole
+from geoduel._support.files import on_disk, state_folder, write_whole
 
 
 def test_text_bytes_and_writers(tmp_path):
@@ -55,3 +55,13 @@ def test_the_state_folder_is_made_for_its_owner_alone(tmp_path, monkeypatch):
     (tmp_path / "file").write_text("no folder")
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "file"))
     assert state_folder() is None
+
+
+def test_the_disk_has_what_others_wrote(tmp_path, monkeypatch):
+    synced, name = [], "fdatasync" if hasattr(os, "fdatasync") else "fsync"
+    monkeypatch.setattr(os, name, lambda handle: synced.append(os.fstat(handle).st_ino))
+    (tmp_path / "a.txt").write_text("new")
+    on_disk(tmp_path / "a.txt")
+    assert synced == [(tmp_path / "a.txt").stat().st_ino]
+    with pytest.raises(FileNotFoundError):
+        on_disk(tmp_path / "b.txt")

@@ -143,6 +143,17 @@ def test_consistency_of_a_study_counts_its_repeats():
     assert corners.min() < 100 * rater.consistency < corners.max()
 
 
+def test_a_single_repeat_is_a_dot_with_a_bar():
+    made = next(made for n in range(1, 40) if (made := study(n)).progress().raters[""].repeats)
+    assert made.progress().raters[""].repeats == 1
+    ax = consistency(made)
+    dot = ax.get_lines()[0]
+    assert (dot.get_marker(), len(np.asarray(dot.get_xdata()))) == ("o", 1)
+    (bar,) = ax.collections[0].get_paths()
+    low, high = np.asarray(bar.vertices)[:, 1]
+    assert low < 100 == high == np.asarray(dot.get_ydata())[0]
+
+
 @pytest.mark.parametrize("made", [run(budget=30, method="rdngd"), study(6, repeats=0.0)], ids=str)
 def test_without_repeats_nothing_is_known(made):
     with pytest.raises(ArgumentError, match="no question was asked twice"):

@@ -69,7 +69,7 @@ def replay():
 @pytest.fixture
 def url(tmp_path, monkeypatch) -> str:
     """An SQLite file of its own, which need not survive a power cut."""
-    monkeypatch.setattr("geoduel.study.storage.databases.DURABLE", "OFF")
+    monkeypatch.setattr("geoduel.study.storage.databases.on_disk", lambda file: None)
     return f"sqlite:///{tmp_path / 'duels.db'}"
 
 

@@ -14,6 +14,7 @@ import pytest
 
 import geoduel as gd
 from geoduel import errors
+from geoduel.study.storage import MemoryStorage
 
 GOAL = np.array([0.5, 0.5, 0.5, 0.5])
 
@@ -175,6 +176,57 @@ def test_callbacks_are_called_one_at_a_time_and_may_stop():
 def test_a_function_of_one_point_is_told_to_be_wrapped():
     with pytest.raises(errors.ArgumentError, match="wrap it"):
         fresh().optimize(size, 5)
+
+
+class Disk(MemoryStorage):
+    """Counts what was written durably, and how often the disk was waited for; it may fail."""
+
+    def __init__(self, fails=False):
+        super().__init__()
+        self.fails, self.durable, self.settled, self.rows = fails, 0, 0, 0
+
+    def write(self, name, act, durable=True):
+        self.durable += durable
+        return super().write(name, act, durable)
+
+    def settle(self):
+        if self.fails:
+            raise errors.StorageError("input/output error")
+        self.rows = len(self.read("s", 0))
+        self.settled += 1
+
+
+def test_the_disk_is_waited_for_beside_the_oracle():
+    """When it returns, or fails, the disk has all answers."""
+    disk = Disk()
+    study = fresh(storage=disk, study_name="s")
+    study.optimize(gd.from_objective(size), 20)
+    assert disk.durable == 0
+    assert 0 < disk.settled <= 20
+    assert disk.rows == len(disk.read("s", 0))
+    study.optimize(gd.from_objective(size), 5, callbacks=[lambda study, duel: None])
+    assert disk.durable == 5
+
+    calls = []
+
+    def oracle(x, y):
+        calls.append(1)
+        if len(calls) > 10:
+            raise ValueError("the lab is closed")
+        return int(np.sign(size(x) - size(y)))
+
+    with pytest.raises(errors.OracleError, match="lab is closed"):
+        study.optimize(oracle, 50)
+    assert disk.rows == len(disk.read("s", 0))
+
+
+def test_a_disk_that_fails_ends_it():
+    study = fresh(storage=Disk(fails=True), study_name="s")
+    before = threading.active_count()
+    with pytest.raises(errors.StorageError, match="input/output"):
+        study.optimize(gd.from_objective(size), 5000)
+    assert study.progress().answered < 5000
+    assert threading.active_count() == before
 
 
 PROGRAM = """

@@ -742,10 +742,10 @@ def test_items_of_a_plain_are_not_looked_for_where_none_are():
     assert 7 in study.rank(5)
 
 
-def test_methods_that_learn_from_their_own_questions_refuse_items():
-    with pytest.raises(errors.ArgumentError, match="learn from any pair"):
+def test_methods_that_make_their_own_points_refuse_items():
+    with pytest.raises(errors.ArgumentError, match="can ask about any pair"):
         newton(among=ITEMS)
-    with pytest.raises(errors.ArgumentError, match="'duel-newton' learns from its own"):
+    with pytest.raises(errors.ArgumentError, match="'duel-newton' asks about points that it makes"):
         newton().ask(among=ITEMS)
     with pytest.raises(errors.ArgumentError, match="among= and domain="):
         gd.create_study(SPHERE, among=ITEMS, domain=gd.Ball(SPHERE, GOAL, 0.5))

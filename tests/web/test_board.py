@@ -325,7 +325,7 @@ def test_names_of_raters(bad):
 
 
 @pytest.mark.parametrize(
-    ("manifold", "count"), [(gd.Rotations(2), 20), (gd.Sphere(3), 30), (gd.Sphere(9), 60)]
+    ("manifold", "count"), [(gd.Rotations(2), 20), (gd.Sphere(3), 30), (gd.Sphere(7), 60)]
 )
 def test_a_page_ends_by_default_and_says_from_the_start_how_far_it_is(manifold, count):
     board = Board(gd.create_study(manifold, rng=0), solo=True)
@@ -350,6 +350,22 @@ def test_each_rater_has_an_end_and_may_go_on():
         assert reply["progress"]["share"] == 1.0
         fits(QuestionReply, reply)
     assert board.ask("ann", beyond=True)["state"] == "question"
+
+
+def test_pages_are_as_long_as_method_and_space_need():
+    """Beyond IdealPoint's six dimensions, and where there are other values to ask about."""
+    net = gd.space(kind=["a", "b", "c"], layers=range(1, 9), turn=gd.Torus(1))
+    for space, method, most in (
+        (gd.Sphere(10), "auto", 50 + 22),
+        (gd.Sphere(32), "auto", 50 + 77),
+        (gd.Sphere(61), "auto", 10 + 600),
+        (gd.Sphere(3), "duel-newton", 30),
+        (net, "auto", 10 + 10 + 2 * 2 + 2 * 3),
+        (gd.space(kind=["a", "b", "c"]), "auto", 10 + 2 * 2),
+    ):
+        study = gd.create_study(space, method, rng=0)
+        assert Board(study).answers == most, space
+    assert Board(gd.create_study(gd.Sphere(32), rng=0), answers=200).answers == 200
 
 
 def test_a_study_that_ends_by_itself_has_no_other_end():

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import BinaryIO
 
-__all__ = ["state_folder", "write_whole"]
+__all__ = ["on_disk", "state_folder", "write_whole"]
 
 
 def state_folder() -> Path | None:
@@ -72,6 +72,22 @@ def write_whole(
         _publish(part, path, overwrite)
     finally:
         Path(part).unlink(missing_ok=True)
+
+
+def on_disk(path: Path) -> None:
+    """Wait until the disk has what was written to a file, by whichever process.
+
+    Raises
+    ------
+    OSError
+        If there is no such file, or the disk fails.
+    """
+    # Windows brings to the disk only what is open for writing.
+    handle = os.open(path, os.O_RDWR | getattr(os, "O_BINARY", 0))
+    try:
+        getattr(os, "fdatasync", os.fsync)(handle)  # no times of access and the like, where it can
+    finally:
+        os.close(handle)
 
 
 def _umask() -> int:

@@ -168,6 +168,13 @@ class Method(ABC):
             "domain, and has no with_domain(domain) of its own"
         )
 
+    def typical_answers(self, manifold: Manifold) -> int:
+        """About how many answers a person is asked for; by default ten for each dimension.
+
+        A page goes by it where nothing else ends the questions.
+        """
+        return 10 * manifold.dim
+
     def stop_reason(self, state: Any) -> str | None:
         """Why to stop after this state; None to go on, the default."""
         return None

@@ -138,6 +138,16 @@ class Mixed(Method):
         for name in ("parallel", "x_tol", "feasible_first"):
             object.__setattr__(self, name, getattr(self.method, name))
 
+    def typical_answers(self, manifold: Manifold) -> int:
+        """Those of the walk, and two for each other category or step of a whole number."""
+        parts, asked = _parts(manifold), 0
+        for factor in parts.factors:
+            low, high = factor.bounds
+            others = high - low
+            asked += math.ceil(math.log2(1 + others)) if isinstance(factor, Integers) else others
+        walk = 0 if parts.continuous is None else self.method.typical_answers(parts.continuous)
+        return walk + 2 * asked
+
     def plan(
         self, manifold: Manifold, x0: Array, *, iterations: int | None, budget: int | None
     ) -> tuple[Method, int | None]:

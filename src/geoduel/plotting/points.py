@@ -402,7 +402,11 @@ def _legend(ax: Axes, view: View) -> None:
     if view.timed:
         ax.legend()
     else:
-        ax.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), handlelength=1.2, markerscale=1.0)
+        place = {"loc": "center left", "bbox_to_anchor": (1.0, 0.5)}
+        legend = ax.legend(**place, handlelength=1.2, markerscale=1.0)
+        for handle in legend.legend_handles:
+            if handle is not None:
+                handle.set_alpha(1.0)  # what lies on the far side is drawn faint
 
 
 # -- what is given ---------------------------------------------------------------------------------

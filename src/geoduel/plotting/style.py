@@ -201,7 +201,14 @@ def band(
     label: str,
     style: str = "-",
 ) -> None:
-    """Draw a line and, around it, the area between its lower and upper ends."""
+    """Draw a line and, around it, the area between its lower and upper ends.
+
+    One place alone, of which a line and an area show nothing, is a dot with a bar.
+    """
+    if len(x) == 1:
+        ends = np.clip([np.subtract(middle, low), np.subtract(high, middle)], 0, None)
+        axis.errorbar(x, middle, ends, fmt="o", color=colour, label=label)
+        return
     axis.plot(x, middle, style, color=colour, label=label)
     # Lines are simplified as they are drawn, and areas are not: too many points make long files.
     x, low, high = map(np.asarray, (x, low, high))

@@ -16,6 +16,7 @@ from ..errors import NothingToAskError, OracleError, StudyFinishedError
 from ..oracles.base import Oracle, answers
 from .ranking import LETTERS
 from .records import Duel
+from .storage.base import Storage
 
 __all__ = ["Answering", "Asked"]
 
@@ -27,8 +28,58 @@ logger = logging.getLogger("geoduel")
 class Asked(Protocol):
     """What is needed of a study."""
 
+    storage: Storage
+
     def ask(self) -> Duel: ...
-    def tell(self, duel: Duel, answer: str) -> Duel: ...
+    def _tell(self, duel: Duel, answer: str, *, durable: bool) -> Duel: ...
+
+
+class Settler:
+    """Waits for the disk in a thread of its own, while the next questions are answered.
+
+    One wait is for all that was written before it begins, so that it costs the same for one answer
+    as for many.
+
+    Parameters
+    ----------
+    settle : callable
+        Waits for the disk; see `Storage.settle`.
+    """
+
+    def __init__(self, settle: Callable[[], None]) -> None:
+        self._settle = settle
+        self._due = threading.Event()
+        self._over = False
+        self._error: Exception | None = None
+        self._thread = threading.Thread(target=self._work, daemon=True)
+
+    def __enter__(self) -> Settler:
+        self._thread.start()
+        return self
+
+    def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
+        self._over = True
+        self._due.set()
+        self._thread.join()
+        if error is None and self._error is not None:
+            raise self._error
+
+    def soon(self) -> None:
+        """Have on the disk what was written; raise if that has failed before."""
+        if self._error is not None:
+            raise self._error
+        self._due.set()
+
+    def _work(self) -> None:
+        over = False
+        while not over and self._error is None:
+            self._due.wait()
+            self._due.clear()
+            over = self._over  # then this wait is for all there is
+            try:
+                self._settle()
+            except Exception as error:
+                self._error = error
 
 
 def answered(oracle: Oracle, points: Sequence[Array], executor: Any = None) -> str:
@@ -92,7 +143,8 @@ class Answering:
     def run(self, workers: int, progress: bool) -> None:
         """Answer until enough, or the study or the time is over; raise what went wrong first."""
         total = None if math.isinf(self.most) else int(self.most)
-        with progress_bar(progress, None, total) as self.show:
+        settle = self.study.storage.settle
+        with progress_bar(progress, None, total) as self.show, Settler(settle) as self.disk:
             others = [threading.Thread(target=self._work, daemon=True) for _ in range(workers - 1)]
             for thread in others:
                 thread.start()
@@ -150,9 +202,9 @@ class Answering:
             if not isinstance(error, self.catch) and not isinstance(cause, self.catch):
                 raise
             logger.warning("duel %d is skipped: %s", duel.id, error)
-            self.study.tell(duel, "skip")
+            self._tell(duel, "skip")
             return
-        duel = self.study.tell(duel, answer)
+        duel = self._tell(duel, answer)
         with self.turn:
             self.answered += 1
             if self.show is not None:
@@ -160,3 +212,10 @@ class Answering:
         for callback in self.callbacks:
             with self.turn:
                 callback(self.study, duel)
+
+    def _tell(self, duel: Duel, answer: str) -> Duel:
+        """Store an answer; a callback is a promise that the disk has it."""
+        told = self.study._tell(duel, answer, durable=bool(self.callbacks))
+        if not self.callbacks:
+            self.disk.soon()
+        return told

@@ -428,6 +428,17 @@ class Study:
         StorageError
             If the database fails; the answer is then not recorded.
         """
+        return self._tell(duel, answer, rater, skip_if_finished)
+
+    def _tell(
+        self,
+        duel: Duel | int,
+        answer: str,
+        rater: str | None = None,
+        skip_if_finished: bool = False,
+        durable: bool = True,
+    ) -> Duel:
+        """`tell`, which need not wait for the disk."""
         number = duel.id if isinstance(duel, Duel) else positive_int(duel, "duel", least=0)
         rater = _rater(rater)
 
@@ -459,7 +470,7 @@ class Study:
             return [event | ({"rater": who} if who else {})]
 
         with self._lock:
-            self._journal.write(decide)
+            self._journal.write(decide, durable)
             logger.debug("study %r: duel %d is told %r by %s", self.name, number, answer, rater)
             self._keep()
             return self._duel(self._book.entries[number])
@@ -1099,7 +1110,8 @@ class Study:
     ) -> None:
         """Let an oracle answer, here and in other processes at the same time.
 
-        While others hold all questions that are useful, it waits for them.
+        While others hold all questions that are useful, it waits for them. Once it has returned,
+        all answers are on the disk; with callbacks, each is before they are called.
 
         Parameters
         ----------

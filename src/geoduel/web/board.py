@@ -51,7 +51,7 @@ RANKING = re.compile(r"[1-6](=?[1-6])*(>[1-6](=?[1-6])*)*")  # by the places on 
 _CACHE_BYTES = 64_000_000
 _SLOW = 0.06  # seconds to draw a choice; beyond it the next question is fetched ahead
 _FEWEST = 3  # answers before a stated accuracy is believed
-_PER_DIMENSION, _MOST = 10, 60  # answers of one rater after which a page ends by itself
+_BEYOND = 10  # answers of one rater beyond what is typical, after which a page ends by itself
 _LINKS_STAY = 1.0  # seconds after which a link may turn out to be taken back elsewhere
 _PATIENCE = 30.0  # seconds that a choice waits for another one to be drawn
 
@@ -74,9 +74,9 @@ class Board:
     accuracy : float, optional
         Geodesic length: the page ends when the best point is known as well as this.
     answers : int, optional
-        The page of a rater ends after so many answers, and offers to go on. By default 10 and 10
-        more for each dimension, 60 at most, unless the study ends otherwise: by ``accuracy``, its
-        budget or its method's ``x_tol``.
+        The page of a rater ends after so many answers, and offers to go on. By default 10 more than
+        the method's `typical_answers`, unless the study ends otherwise: by ``accuracy``, its budget
+        or its method's ``x_tol``.
     labels : sequence of str
         Names of the weights, angles, coordinates or rows of a point, for the page of results.
     results : bool or "own"
@@ -160,9 +160,9 @@ class Board:
             raise ArgumentError(f'results must be True, False or "own", got {results!r}')
         self.results, self.scripts, self.match_levels = results, bool(scripts), bool(match_levels)
         self.answers = None if answers is None else positive_int(answers, "answers")
-        self._typical = min(_MOST, _PER_DIMENSION * study.manifold.dim)
+        self._typical = study.method.typical_answers(study.manifold)
         if answers is None and not (accuracy or study.budget or study.method.x_tol):
-            self.answers = min(_MOST, _PER_DIMENSION + self._typical)
+            self.answers = self._typical + _BEYOND
         self.closed = False
         """Whether it is off the page for good: its study can no longer be shown."""
         self.version = 0

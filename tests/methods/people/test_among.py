@@ -96,7 +96,7 @@ def test_a_run_with_a_log_goes_on(tmp_path):
 
 def test_what_does_not_go_together_is_refused():
     items, oracle = items_of(10), gd.from_objective(wavy)
-    with pytest.raises(ArgumentError, match=r"learn from any pair.*RDNGD"):
+    with pytest.raises(ArgumentError, match=r"can ask about any pair.*RDNGD"):
         gd.minimize(oracle, SPHERE, among=items, method="rdngd")
     with pytest.raises(ArgumentError, match="among= and domain= are both given"):
         gd.minimize(oracle, SPHERE, among=items, domain=gd.Ball(SPHERE, GOAL, 0.5))

@@ -75,8 +75,8 @@ def for_people(manifold: Manifold, budget: int | None = None, of_items: bool = F
 def no_choice(name: str) -> ArgumentError:
     """The error for a method that cannot choose among items."""
     return ArgumentError(
-        f"among= goes with methods that learn from any pair: 'bisection' in one dimension, "
-        f"'ideal-point' in more; {name} learns from its own questions only"
+        f"among= goes with methods that can ask about any pair: 'bisection' in one dimension, "
+        f"'ideal-point' in more; {name} asks about points that it makes itself"
     )
 
 

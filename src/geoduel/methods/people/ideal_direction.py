@@ -165,6 +165,10 @@ class IdealDirection(PersonMethod):
 
     version: ClassVar[int] = 1
 
+    def typical_answers(self, manifold: Manifold) -> int:
+        """Forty, and five for every two dimensions, of which most tell a person little."""
+        return 40 + 5 * manifold.dim // 2
+
     def start(self, manifold: Manifold, x0: Array, rng: np.random.Generator) -> IdealDirectionState:
         d = manifold.dim
         if d < 2:

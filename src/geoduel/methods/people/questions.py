@@ -212,6 +212,10 @@ class PersonMethod(QuestionMethod):
         """One more than there are dimensions, or what ``parallel`` says."""
         return self.parallel or manifold.dim + 1
 
+    def typical_answers(self, manifold: Manifold) -> int:
+        """Ten for each dimension, 50 at most: many more, and people answer without looking."""
+        return min(50, super().typical_answers(manifold))
+
     def scales(self, manifold: Manifold) -> tuple[float, float]:
         """Radius of the prior and assumed JND, geodesic lengths."""
         usual = manifold.typical_dist / 2

@@ -62,9 +62,20 @@ class Storage(ABC):
     def write(self, name: str, act: Callable[[Log], Any], durable: bool = True) -> Any:
         """Return ``act(log)``, with nobody else writing meanwhile.
 
-        What it appended is stored when this returns, and nothing of it if this raises. After a
-        lost connection ``act`` is called again: it must look first at what was stored. Where it
-        need not be ``durable``, a power cut that ends all writers may take it back.
+        What it appended is stored when this returns, and nothing of it if this raises, unless the
+        disk fails after others have seen it. After a lost connection ``act`` is called again: it
+        must look first at what was stored. Where it need not be ``durable``, a power cut that ends
+        all writers may take it back, until `settle` has returned.
+        """
+
+    @abstractmethod
+    def settle(self) -> None:
+        """Wait until a power cut takes nothing back of what was written.
+
+        Raises
+        ------
+        StorageError
+            If the disk fails.
         """
 
     @abstractmethod

@@ -1,7 +1,8 @@
 """The two databases for studies: how each is opened, how writers take turns, what may pass.
 
 On SQLite a writing transaction begins with BEGIN IMMEDIATE, in WAL mode so that readers never wait.
-On PostgreSQL it locks the study's row. Every wait has an end, whatever a server or a network does.
+Its turn ends before the disk has what it wrote, and the writer alone waits for that. On PostgreSQL
+it locks the study's row. Every wait has an end, whatever a server or a network does.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+from ..._support.files import on_disk
 from ...errors import ArgumentError, MissingExtraError
 
 __all__ = ["Database", "PostgreSQL", "SQLite", "database"]
@@ -27,7 +29,6 @@ GRACE = 1.0  # seconds by which a server may be late to say that it gives up
 PASSING = ("08", "40", "53300", "57P01", "57P02", "57P03")  # beginnings of PostgreSQL's codes
 ASLEEP = "25P03"  # its transaction was ended since it did nothing for too long
 LIMITS = "statement_timeout", "idle_in_transaction_session_timeout"
-DURABLE = "FULL"  # SQLite: on the disk, not on its way there, when an answer counts as stored
 
 
 class Database(ABC):
@@ -77,6 +78,9 @@ class Database(ABC):
 
     def check(self, written: bool) -> None:  # noqa: B027 - most databases cannot be exchanged
         """Raise `Error` where the database is no longer the one that was opened."""
+
+    def settle(self) -> None:  # noqa: B027 - a server answers when its disk has it
+        """Wait until the disk has what was committed; the next writer's turn may have begun."""
 
     @contextmanager
     def bounded(self, db: Any, seconds: float) -> Iterator[None]:
@@ -213,6 +217,19 @@ class SQLite(Database):
                 "the study anew"
             )
 
+    def settle(self) -> None:
+        # FULL would wait within the turn, and keep all other writers waiting. The log is written
+        # from its beginning again only once the file itself has all of it and is on the disk.
+        if not self._is_logged:
+            return
+        try:
+            on_disk(self._log)
+        except OSError as error:
+            raise sqlite3.DatabaseError(
+                f"what was written may not outlive a power cut, since its -wal cannot be written "
+                f"to the disk: {error}"
+            ) from error
+
     def backup(self, db: sqlite3.Connection, path: Path) -> None:
         with closing(sqlite3.connect(path, isolation_level=None)) as copy:
             db.backup(copy)
@@ -223,8 +240,10 @@ class SQLite(Database):
             db.execute("BEGIN")
             return
         # A power cut ends the programs with the file, but not those that write to a server. There,
-        # nothing may be lost that others have seen, and all transactions are durable.
-        db.execute(f"PRAGMA synchronous = {DURABLE if durable else 'NORMAL'}")
+        # nothing may be lost that others have seen, and all transactions are durable. Here, in WAL
+        # mode, NORMAL commits without waiting for the disk, and `settle` waits afterwards.
+        waits = durable and not self._is_logged
+        db.execute(f"PRAGMA synchronous = {'FULL' if waits else 'NORMAL'}")
         # A transaction that first reads and then writes would fail if another wrote in between.
         db.execute("BEGIN IMMEDIATE")
 

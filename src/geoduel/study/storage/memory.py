@@ -68,6 +68,9 @@ class MemoryStorage(Storage):
                 del kept.rows[before:]
                 raise
 
+    def settle(self) -> None:
+        """Memory has no disk to wait for."""
+
     def load_snapshot(self, name: str) -> str | None:
         return None
 

@@ -156,6 +156,12 @@ class SQLStorage(Storage):
 
         return self._run(turn, durable=durable)
 
+    def settle(self) -> None:
+        try:
+            self._database.settle()
+        except self._database.Error as error:
+            raise StorageError(f"{self._database.shown}: {error}") from error
+
     def load_snapshot(self, name: str) -> str | None:
         if self._schema < 2:
             return None
@@ -274,6 +280,8 @@ class SQLStorage(Storage):
                 db.commit()
             if not reading:
                 self._database.check(written=True)
+                if durable:
+                    self._database.settle()
         except BaseException:
             db.close()  # which takes back what it did
             raise
