@@ -179,27 +179,30 @@ class Row(NamedTuple):
     wrong: str
 
 
-class _Endless(BaseException):
+class Endless(BaseException):
     """A run was not back in time."""
 
 
 @contextmanager
 def time_limit(seconds: float) -> Iterator[None]:
-    """Raise in the main thread after so many seconds; where there are no signals, never."""
+    """Raise in the main thread after so many seconds of work, whatever else the machine does.
+
+    Where there are no such signals, never.
+    """
 
     def ring(*_: Any) -> None:
-        raise _Endless
+        raise Endless
 
     if not hasattr(signal, "setitimer"):
         yield
         return
-    before = signal.signal(signal.SIGALRM, ring)
-    signal.setitimer(signal.ITIMER_REAL, seconds)
+    before = signal.signal(signal.SIGPROF, ring)
+    signal.setitimer(signal.ITIMER_PROF, seconds)
     try:
         yield
     finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.signal(signal.SIGPROF, before)
 
 
 def run(
@@ -226,7 +229,7 @@ def run(
                 oracle, manifold, x0, method=method, domain=domain, budget=budget, rng=seed
             )
         end = found.stop_reason
-    except _Endless:
+    except Endless:
         return "endless", f"not back after {seconds:.0f} s"
     except OracleError as error:
         end, found = "OracleError", error.result

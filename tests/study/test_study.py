@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from samples.nudge import Nudge
 
 import geoduel as gd
 from geoduel import errors
@@ -774,6 +775,25 @@ def test_an_infeasible_point_loses_and_the_log_says_why(tmp_path):
     assert [d.infeasible for d in gd.import_study(tmp_path / "a.jsonl").duels] == ["a", "b", "both"]
     with pytest.raises(errors.ArgumentError, match="'both infeasible'"):
         study.tell(study.ask(), "c infeasible")
+
+
+@pytest.mark.parametrize("method", ["ideal-point", Nudge()])
+def test_a_study_ends_where_fewer_than_two_items_are_feasible(method, tmp_path):
+    study = gd.create_study(SPHERE, method, among=ITEMS[:3], rng=0)
+    first = study.tell(study.ask(), "a infeasible").items[0]
+    last = study.tell(study.ask(), "b infeasible").items[0]
+    assert study.progress().finished == "items"
+    with pytest.raises(errors.StudyFinishedError, match="no more: items"):
+        study.ask()
+    assert np.array_equal(study.recommend(), ITEMS[last])
+    assert study.rank().tolist() == [last]
+    with pytest.raises(errors.ArgumentError, match="fewer than two items are left of among="):
+        study.ask(among=ITEMS[[first, last]])
+    assert study.undo().items[0] == last
+    assert study.progress().finished is None
+    study.tell(study.ask(), "both infeasible")  # of all, that is
+    assert study.progress().finished == "items"
+    assert study.recommend() in gd.Catalogue(SPHERE, ITEMS[:3])
 
 
 def test_infeasible_items_are_neither_shown_nor_recommended_again():
