@@ -476,7 +476,7 @@ def main() -> None:
             ended = [r.left for r in own if r.end in ENDS]
             print(
                 f"{kind:22s} {method:16s} runs {len(own):4d} wrong {wrong:3d} ended {len(ended):4d}"
-                f" left {median(left):8.1e} worst {max(left):8.1e} {sum(r.seconds for r in own):.0f} s"
+                f" left {median(left):8.1e} worst {max(left):8.1e}"
             )
             results.add(
                 f"{kind}, {method}",
