@@ -36,8 +36,8 @@ from geoduel.methods.named import METHODS
 
 RADIUS, SECONDS = 0.3, 30.0
 FIRST_SEED = 500
-DUELS = {"ideal-point": 30, "ideal-direction": 60, "bisection": 40}  # slow, and meant for people
-BUDGET = 300
+DUELS = {"ideal-point": 12, "ideal-direction": 20, "bisection": 20}  # slow, and meant for people
+BUDGET = 200
 REFUSE = ("order-acd",)  # takes no domain, and says so
 OUTSIDE = ("rdngd", "rrdngd", "rdfw")  # whose probes may lie outside by their radius
 OWN = ("auto", "duel-newton", "duel-csa", "block")  # with all seeds; the others with every eighth

@@ -14,15 +14,14 @@ with the package's own methods for people, whose answers take long.
 from __future__ import annotations
 
 # ruff: noqa: I001 - the threads must be set before NumPy loads
-import importlib.util
 import sys
 import time
 import traceback
 import warnings
 from collections import Counter
-from pathlib import Path
 from typing import Any
 
+from _from_tests import test_module
 from _results import Results
 from _results import parser as results_parser
 
@@ -31,19 +30,8 @@ from hypothesis.stateful import get_state_machine_test
 
 import geoduel as gd
 
-TESTS = Path(__file__).resolve().parents[1] / "tests"
 STEPS, ALL, PEOPLE = 30, 10_000, 1 / 32
 FIRST_SEED = 2000
-
-
-def histories() -> Any:
-    """The module of the tests that knows what people do."""
-    sys.path.insert(0, str(TESTS))
-    path = TESTS / "study" / "test_random_use.py"
-    spec: Any = importlib.util.spec_from_file_location("random_use_histories", path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 def counted(machine: type[Any], counts: Counter[str]) -> type[Any]:
@@ -66,7 +54,7 @@ def main() -> None:
     parser.add_argument("--histories", type=int, help="of each kind")
     parser.add_argument("--kinds", nargs="*", help="of studies")
     given = parser.parse_args()
-    module = histories()
+    module = test_module("study/test_random_use.py")
     kinds = given.kinds or list(module.KINDS)
     shares = {kind: PEOPLE if kind in module.PEOPLE else 1.0 for kind in module.KINDS}
     unit = ALL / sum(shares.values()) if given.full else 3
