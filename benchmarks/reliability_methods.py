@@ -1,14 +1,15 @@
 """How methods keep their word whatever the answers are.
 
-Each method is asked on manifolds, domains and dtypes that it claims, by oracles that no method can
-do well on: always a tie, always the same side, coins, circles, errors, drift, no minimum. A run
-must end within its budget and its time, at a point of the manifold and of the domain, and say what
-ended it. A failing oracle has to be named, with what was found until then.
+Each method is asked on manifolds, domains and dtypes that it claims, one problem or two at once, by
+oracles that no method can do well on: always a tie, always the same side, coins, circles, errors,
+drift, no minimum. A run must end within its budget and its time, at a point of the manifold and of
+the domain, and say what ended it. A failing oracle has to be named, with what was found until then.
 
     python benchmarks/reliability_methods.py [--full] [--save] [--thin 499] [--seeds 1]
                                              [--methods NAME ...]
 
-Without arguments every 499th case; with ``--full`` every 13th.
+Without arguments every 4999th case; with ``--full`` every 61st. Cases that a method refuses before
+it asks are not counted: a manifold or a set that it does not claim.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from itertools import product
 from typing import Any, NamedTuple
 
 from _results import Results
@@ -28,9 +30,12 @@ from _results import parser as results_parser
 import numpy as np
 
 import geoduel as gd
-from geoduel.errors import OracleError
+from geoduel.errors import ArgumentError, OracleError
+from geoduel.methods.mixed import is_mixed
+from geoduel.methods.named import METHODS as NAMES
 
 BUDGET, SECONDS = 150, 30.0
+SHAPES: tuple[tuple[int, ...], ...] = ((), (2,))  # one problem, and two at once
 
 MANIFOLDS: dict[str, gd.Manifold] = {
     "line": gd.Euclidean(1),
@@ -50,14 +55,31 @@ MANIFOLDS: dict[str, gd.Manifold] = {
     "product": gd.Product(gd.Sphere(3), gd.Euclidean(2)),
     "mixed": gd.Product(gd.SPD(2), gd.Hyperbolic(2)),
     "power": gd.Power(gd.Euclidean(2), 2),
+    "poses": gd.SE(2),
+    "correlations": gd.Correlation(3),
+    "oblique": gd.Oblique(3, 2),
+    "complex": gd.ComplexSphere(2),
+    "unitary": gd.Unitary(2),
+    "many": gd.Euclidean(8),
+    "values": gd.Product(gd.Categories("a", "b", "c"), gd.Integers(1, 6), gd.Torus(1)),
 }
-METHODS = ("auto", "duel-newton", "duel-csa", "block", "rdngd", "rrdngd", "rdfw", "ideal-point")
-SLOW_LOG = {"Stiefel", "Bures-Wasserstein"}  # a projection on a ball takes milliseconds there
+MORE: dict[str, tuple[str, dict[str, Any]]] = {  # methods with settings, by the name in the rows
+    "auto, smoothing": ("auto", {"smoothing": 1.0}),
+    "auto, restarts": ("auto", {"restarts": 2}),
+    "auto, ranking": ("auto", {"ranking": 4}),
+    "duel-csa, ranking": ("duel-csa", {"ranking": 4}),
+}
+METHODS = (*NAMES, *MORE)
+SLOW_LOG = {"Stiefel", "Bures-Wasserstein", "unitary", "correlations"}
+"""A projection on a ball takes milliseconds there."""
+PEOPLE = ("ideal-point", "ideal-direction", "bisection")  # an answer takes them milliseconds
 
 
 def domains(manifold: gd.Manifold) -> Iterator[tuple[str, gd.Domain | None]]:
     """Feasible sets that a manifold has, with thin ones; None is the whole manifold."""
     yield "none", None
+    if is_mixed(manifold):
+        return
     center = manifold.random_point(np.random.default_rng(7))
     yield "ball", gd.Ball(manifold, center, 0.3)
     if manifold == gd.Euclidean(3):
@@ -215,18 +237,36 @@ def run(
     fails: bool = False,
     budget: int = BUDGET,
     seconds: float = SECONDS,
+    lead: tuple[int, ...] = (),
 ) -> tuple[str, str]:
-    """How a run ends, and what is wrong with that; nothing, if the method kept its word."""
+    """How a run ends, and what is wrong with that; nothing, if the method kept its word.
+
+    With ``lead``, so many problems run at once, each with that budget.
+    """
     rng = np.random.default_rng([seed, 1])
-    x0 = manifold.random_point(rng).astype(dtype)
+    x0 = manifold.random_point(rng, lead).astype(dtype)
     x0 = x0 if domain is None else domain.project(x0)
-    found: Any = None
+    asked, found = [], None
+    name, options = MORE.get(method, (method, {}))
+    options = {"method": name, "domain": domain, "budget": budget, "rng": seed, **options}
+
+    def watched(x: Any, y: Any) -> Any:
+        asked.append(None)
+        return oracle(x, y)
+
     try:
         with time_limit(seconds), warnings.catch_warnings():
             warnings.simplefilter("error")
             warnings.simplefilter("ignore", gd.errors.GeoduelWarning)
             found = gd.minimize(
-                oracle, manifold, x0, method=method, domain=domain, budget=budget, rng=seed
+                watched,
+                manifold,
+                x0,
+                method=name,
+                domain=domain,
+                budget=budget,
+                rng=seed,
+                **options,
             )
         end = found.stop_reason
     except Endless:
@@ -235,9 +275,12 @@ def run(
         end, found = "OracleError", error.result
         if not fails:
             return end, f"the oracle is blamed: {error}"
+    except ArgumentError as error:
+        return ("refused", "") if not asked else ("ArgumentError", f"{error}")
     except Exception as error:
         return type(error).__name__, f"{error}"
-    if fails and end not in ("OracleError", "ties", "resolution", "diverges"):
+    ends = set(found.each.stop_reason) if found.each is not None else {end}
+    if fails and end != "OracleError" and not ends <= {"ties", "resolution", "diverges"}:
         return end, "a failing oracle is not named"
     if found.duels > budget:
         return end, f"{found.duels} duels asked, of {budget}"
@@ -245,10 +288,10 @@ def run(
         manifold.check_point(found.x)
     except gd.errors.GeoduelError as error:
         return end, f"{error}"
-    if found.x.dtype != dtype:
-        return end, f"dtype is {found.x.dtype}"
-    if domain is not None and not bool(domain.contains(found.x)):
-        return end, f"outside of the domain by {float(domain.violation(found.x)):.2g}"
+    if found.x.dtype != dtype or found.x.shape != x0.shape:
+        return end, f"dtype is {found.x.dtype}, shape {found.x.shape}"
+    if domain is not None and not np.all(domain.contains(found.x)):
+        return end, f"outside of the domain by {float(np.max(domain.violation(found.x))):.2g}"
     return end, ""
 
 
@@ -258,40 +301,32 @@ def rows(
     manifolds: dict[str, gd.Manifold] | None = None,
     thin: int = 1,
 ) -> Iterator[Row]:
-    """Rows of the matrix; with ``thin``, only every so-manieth of them."""
+    """Rows of the matrix, without what is refused; with ``thin``, only every so-manieth case."""
+    cases = product(methods, (manifolds or MANIFOLDS).items())
     number = 0
-    for method in methods:
-        for place, manifold in (manifolds or MANIFOLDS).items():
-            for name, domain in domains(manifold):
-                if method == "rdfw" and (name in ("none", "both", "half-space")):
-                    continue  # needs a linear minimiser
-                if method == "ideal-point" and (manifold.dim < 2 or not manifold.closed_form):
+    for method, (place, manifold) in cases:
+        for name, domain in domains(manifold):
+            if method == "rdfw" and place in ("Grassmann", "mixed", *SLOW_LOG):
+                continue  # tens of milliseconds a step: a numerical linear minimiser
+            if method in PEOPLE and not manifold.closed_form:
+                continue  # a cloud of thousands of points, each by a numerical geodesic
+            inner = product(ORACLES.items(), (np.float64, np.float32), SHAPES, range(seeds))
+            for (oracle, make), dtype, lead, seed in inner:
+                number += 1
+                if number % thin:
                     continue
-                if method == "rdfw" and place in ("Grassmann", "Stiefel", "mixed", *SLOW_LOG):
-                    continue  # tens of milliseconds a step: a numerical linear minimiser
-                for oracle, make in ORACLES.items():
-                    for dtype in (np.float64, np.float32):
-                        for seed in range(seeds):
-                            number += 1
-                            if number % thin:
-                                continue
-                            began = time.perf_counter()
-                            rng = np.random.default_rng([seed, 2])
-                            slow = (place in SLOW_LOG and domain) or method == "ideal-point"
-                            budget = BUDGET // 5 if slow else BUDGET
-                            end, wrong = run(
-                                method,
-                                manifold,
-                                domain,
-                                dtype,
-                                make(manifold, rng),
-                                seed,
-                                oracle in FAILING,
-                                budget,
-                            )
-                            took = time.perf_counter() - began
-                            kind = np.dtype(dtype).name
-                            yield Row(method, place, name, kind, oracle, seed, end, took, wrong)
+                slow = (place in SLOW_LOG and domain) or method in PEOPLE
+                budget = BUDGET // 10 if method in PEOPLE else BUDGET // 5 if slow else BUDGET
+                began = time.process_time()
+                judge = make(manifold, np.random.default_rng([seed, 2]))
+                fails = oracle in FAILING
+                end, wrong = run(
+                    method, manifold, domain, dtype, judge, seed, fails, budget, lead=lead
+                )
+                if end == "refused":
+                    continue
+                took, kind = time.process_time() - began, np.dtype(dtype).name + str(lead or "")
+                yield Row(method, place, name, kind, oracle, seed, end, took, wrong)
 
 
 def table(found: list[Row]) -> list[list[str]]:
@@ -313,7 +348,7 @@ def main() -> None:
     parser.add_argument("--thin", type=int, help="run every so-manieth case only")
     parser.add_argument("--methods", nargs="*", default=METHODS)
     given = parser.parse_args()
-    thin = given.thin or (13 if given.full else 499)
+    thin = given.thin or (61 if given.full else 4999)
     results = Results(__file__, given.save, seeds=given.seeds, every=thin)
     found = []
     for row in rows(given.seeds, tuple(given.methods), thin=thin):
@@ -323,6 +358,7 @@ def main() -> None:
     for oracle, runs, kept, ends in table(found):
         print(" | ".join((oracle, runs, kept, ends)))
         results.add(oracle, runs=int(runs), kept=int(kept), ends=ends)
+    print(dict(Counter(row.method for row in found)))
     print(f"{len(found)} runs, {sum(bool(row.wrong) for row in found)} wrong")
 
 

@@ -208,6 +208,16 @@ def test_nested_values(exports, tmp_path):
             gd.import_study(tmp_path / "s.jsonl")
 
 
+@pytest.mark.parametrize("number", ["1e999", "-1e309", "NaN", "Infinity"])
+def test_numbers_that_no_export_could_hold_again(number, exports, tmp_path):
+    lines = copy.deepcopy(exports["newton"])
+    lines[0]["settings"]["created"] = "HUGE"
+    path = write(tmp_path / "s.jsonl", lines)
+    path.write_text(path.read_text().replace('"HUGE"', number))
+    with pytest.raises(errors.MalformedExportError, match="no export"):
+        gd.import_study(path)
+
+
 def test_too_much_is_refused(exports, tmp_path, monkeypatch):
     path = write(tmp_path / "s.jsonl", exports["newton"])
     monkeypatch.setattr("geoduel.study.transfer.MOST_EVENTS", 5)
