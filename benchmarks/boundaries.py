@@ -9,18 +9,21 @@ takes domains is run there.
 A run is wrong if it has an error, is not back in time, asks about a point off the manifold, or out
 of the set where a method says that it asks none, ends outside, or states an end that is none.
 
-    python benchmarks/boundaries.py [--full] [--save] [--seeds 24] [--methods NAME ...]
-                                    [--places NAME ...]
+    python benchmarks/boundaries.py [--full] [--save] [--seeds 24] [--runs 60] [--minutes 9]
+                                    [--methods NAME ...] [--places NAME ...]
 
-Without arguments every 97th run; with ``--full`` all.
+The runs are drawn without order from all cases: 60, or with ``--full`` all, which takes hours. As
+many as there is time for are a sample of the same matrix.
 """
 
 from __future__ import annotations
 
 # ruff: noqa: I001 - the threads must be set before NumPy loads
+import math
+import random
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from statistics import median
 from typing import Any, NamedTuple
 
@@ -40,7 +43,7 @@ DUELS = {"ideal-point": 12, "ideal-direction": 20, "bisection": 20}  # slow, and
 BUDGET = 200
 REFUSE = ("order-acd",)  # takes no domain, and says so
 OUTSIDE = ("rdngd", "rrdngd", "rdfw")  # whose probes may lie outside by their radius
-OWN = ("auto", "duel-newton", "duel-csa", "block")  # with all seeds; the others with every eighth
+OWN = ("auto", "duel-newton", "duel-csa", "block")  # with all seeds; others with every fourth
 ENDS = ("resolution", "x_tol", "diverges")  # of which the last is false on any bounded set
 CLOSE = 0.02  # share of the way that may be left where an end is stated
 
@@ -422,51 +425,55 @@ def run(method: str, make: Make, dtype: Any, seed: int) -> tuple[str, float, str
     return end, left, ""
 
 
+def cases(
+    methods: Sequence[str] = tuple(METHODS), places: Sequence[str] = (), seeds: int = 24
+) -> list[tuple[str, str, str, Any, int]]:
+    """Method, kind of place, place, dtype and seed of all runs, in an order that is drawn."""
+    found = [
+        (method, kind, name, dtype, seed)
+        for method in methods
+        if method not in REFUSE
+        for kind, made in PLACES.items()
+        for name in made
+        if not places or kind in places or name in places
+        for dtype in (np.float64, np.float32)
+        for seed in range(FIRST_SEED, FIRST_SEED + seeds, 1 if method in OWN else 4)
+    ]
+    random.Random(0).shuffle(found)
+    return found
+
+
 def rows(
-    methods: tuple[str, ...] | list[str] | None = None,
-    kinds: list[str] | None = None,
-    seeds: int = 24,
-    thin: int = 1,
+    of: Iterable[tuple[str, str, str, Any, int]], runs: int | None = None, minutes: float = math.inf
 ) -> Iterator[Row]:
-    """Rows of the matrix; with ``thin``, only every so-manieth of them."""
-    number = 0
-    for kind, places in PLACES.items():
-        for name, make in places.items():
-            for method in methods or METHODS:
-                if method in REFUSE or (kinds and kind not in kinds and name not in kinds):
-                    continue
-                own = range(FIRST_SEED, FIRST_SEED + seeds)[:: 1 if method in OWN else 8]
-                for dtype in (np.float64, np.float32):
-                    for seed in own:
-                        number += 1
-                        if number % thin:
-                            continue
-                        began = time.process_time()
-                        end, left, wrong = run(method, make, dtype, seed)
-                        took = time.process_time() - began
-                        of = np.dtype(dtype).name
-                        yield Row(method, kind, name, of, seed, end, left, took, wrong)
-                        if end == "refused" and not wrong:
-                            break
-                    else:
-                        continue
-                    break
+    """So many runs of these cases, and as many as there is time for, without what is refused."""
+    until, number = time.monotonic() + 60 * minutes, 0
+    for method, kind, name, dtype, seed in of:
+        if number == runs or time.monotonic() > until:
+            return
+        began = time.process_time()
+        end, left, wrong = run(method, PLACES[kind][name], dtype, seed)
+        took = time.process_time() - began
+        if end != "refused":
+            number += 1
+            yield Row(method, kind, name, np.dtype(dtype).name, seed, end, left, took, wrong)
 
 
 def main() -> None:
     parser = results_parser(__doc__)
     parser.add_argument("--seeds", type=int, default=24)
-    parser.add_argument("--thin", type=int, help="run every so-manieth case only")
-    parser.add_argument("--methods", nargs="*")
-    parser.add_argument("--places", nargs="*", help="names of places, or of their kinds")
+    parser.add_argument("--runs", type=int, help="most runs; without --full 60")
+    parser.add_argument("--minutes", type=float, default=math.inf, help="after which none begins")
+    parser.add_argument("--methods", nargs="*", default=list(METHODS))
+    parser.add_argument("--places", nargs="*", default=[], help="names of places, or of kinds")
     given = parser.parse_args()
-    thin = given.thin or (1 if given.full else 97)
+    runs = given.runs or (None if given.full else 60)
     results = Results(__file__, given.save, seeds=[FIRST_SEED, FIRST_SEED + given.seeds - 1])
+    of = cases(given.methods, given.places, given.seeds)
     found: list[Row] = []
-    for row in rows(given.methods, given.places, given.seeds, thin):
+    for row in rows(of, runs, given.minutes):
         found.append(row)
-        if row.wrong:
-            print("WRONG", *row, flush=True)
+        print("WRONG" if row.wrong else "right", *row, flush=True)
     for kind in PLACES:
         for method in METHODS:
             own = [r for r in found if (r.kind, r.method) == (kind, method) and r.end != "refused"]
@@ -490,7 +497,7 @@ def main() -> None:
                 worst_ended=max(ended, default=0.0),
                 budget=DUELS.get(method, BUDGET),
             )
-    print(f"{len(found)} runs, {sum(bool(row.wrong) for row in found)} wrong")
+    print(f"{len(found)} runs of {len(of)}, {sum(bool(row.wrong) for row in found)} wrong")
 
 
 if __name__ == "__main__":

@@ -5,16 +5,18 @@ oracles that no method can do well on: always a tie, always the same side, coins
 drift, no minimum. A run must end within its budget and its time, at a point of the manifold and of
 the domain, and say what ended it. A failing oracle has to be named, with what was found until then.
 
-    python benchmarks/reliability_methods.py [--full] [--save] [--thin 499] [--seeds 1]
-                                             [--methods NAME ...]
+    python benchmarks/reliability_methods.py [--full] [--save] [--thin 499] [--minutes 9]
+                                             [--seeds 1] [--methods NAME ...]
 
-Without arguments every 4999th case; with ``--full`` every 61st. Cases that a method refuses before
+Without arguments every 2999th case; with ``--full`` every 61st. Cases that a method refuses before
 it asks are not counted: a manifold or a set that it does not claim.
 """
 
 from __future__ import annotations
 
 # ruff: noqa: I001 - the threads must be set before NumPy loads
+import math
+import random
 import signal
 import time
 import warnings
@@ -258,16 +260,7 @@ def run(
         with time_limit(seconds), warnings.catch_warnings():
             warnings.simplefilter("error")
             warnings.simplefilter("ignore", gd.errors.GeoduelWarning)
-            found = gd.minimize(
-                watched,
-                manifold,
-                x0,
-                method=name,
-                domain=domain,
-                budget=budget,
-                rng=seed,
-                **options,
-            )
+            found = gd.minimize(watched, manifold, x0, **options)
         end = found.stop_reason
     except Endless:
         return "endless", f"not back after {seconds:.0f} s"
@@ -300,33 +293,38 @@ def rows(
     methods: tuple[str, ...] = METHODS,
     manifolds: dict[str, gd.Manifold] | None = None,
     thin: int = 1,
+    minutes: float = math.inf,
 ) -> Iterator[Row]:
-    """Rows of the matrix, without what is refused; with ``thin``, only every so-manieth case."""
-    cases = product(methods, (manifolds or MANIFOLDS).items())
-    number = 0
-    for method, (place, manifold) in cases:
-        for name, domain in domains(manifold):
-            if method == "rdfw" and place in ("Grassmann", "mixed", *SLOW_LOG):
-                continue  # tens of milliseconds a step: a numerical linear minimiser
-            if method in PEOPLE and not manifold.closed_form:
-                continue  # a cloud of thousands of points, each by a numerical geodesic
-            inner = product(ORACLES.items(), (np.float64, np.float32), SHAPES, range(seeds))
-            for (oracle, make), dtype, lead, seed in inner:
-                number += 1
-                if number % thin:
-                    continue
-                slow = (place in SLOW_LOG and domain) or method in PEOPLE
-                budget = BUDGET // 10 if method in PEOPLE else BUDGET // 5 if slow else BUDGET
-                began = time.process_time()
-                judge = make(manifold, np.random.default_rng([seed, 2]))
-                fails = oracle in FAILING
-                end, wrong = run(
-                    method, manifold, domain, dtype, judge, seed, fails, budget, lead=lead
-                )
-                if end == "refused":
-                    continue
-                took, kind = time.process_time() - began, np.dtype(dtype).name + str(lead or "")
-                yield Row(method, place, name, kind, oracle, seed, end, took, wrong)
+    """Rows of the matrix in an order that is drawn, without what is refused.
+
+    With ``thin``, only every so-manieth case; with ``minutes``, those for which there is time.
+    """
+    places = [
+        (place, manifold, name, domain)
+        for place, manifold in (manifolds or MANIFOLDS).items()
+        for name, domain in domains(manifold)
+    ]
+    shapes = product((np.float64, np.float32), SHAPES, range(seeds))
+    cases = list(product(methods, places, ORACLES, shapes))
+    random.Random(0).shuffle(cases)
+    until = time.monotonic() + 60 * minutes
+    for method, (place, manifold, name, domain), oracle, (dtype, lead, seed) in cases[::thin]:
+        if time.monotonic() > until:
+            return
+        if method == "rdfw" and place in ("Grassmann", "mixed", *SLOW_LOG):
+            continue  # tens of milliseconds a step: a numerical linear minimiser
+        if method in PEOPLE and not manifold.closed_form:
+            continue  # a cloud of thousands of points, each by a numerical geodesic
+        slow = (place in SLOW_LOG and domain) or method in PEOPLE
+        budget = BUDGET // 10 if method in PEOPLE else BUDGET // 5 if slow else BUDGET
+        began = time.process_time()
+        judge = ORACLES[oracle](manifold, np.random.default_rng([seed, 2]))
+        fails = oracle in FAILING
+        end, wrong = run(method, manifold, domain, dtype, judge, seed, fails, budget, lead=lead)
+        if end == "refused":
+            continue
+        took, kind = time.process_time() - began, np.dtype(dtype).name + str(lead or "")
+        yield Row(method, place, name, kind, oracle, seed, end, took, wrong)
 
 
 def table(found: list[Row]) -> list[list[str]]:
@@ -346,15 +344,15 @@ def main() -> None:
     parser = results_parser(__doc__)
     parser.add_argument("--seeds", type=int, default=1)
     parser.add_argument("--thin", type=int, help="run every so-manieth case only")
+    parser.add_argument("--minutes", type=float, default=math.inf, help="after which none begins")
     parser.add_argument("--methods", nargs="*", default=METHODS)
     given = parser.parse_args()
-    thin = given.thin or (61 if given.full else 4999)
-    results = Results(__file__, given.save, seeds=given.seeds, every=thin)
+    thin = given.thin or (61 if given.full else 2999)
+    results = Results(__file__, given.save, seeds=given.seeds)
     found = []
-    for row in rows(given.seeds, tuple(given.methods), thin=thin):
+    for row in rows(given.seeds, tuple(given.methods), None, thin, given.minutes):
         found.append(row)
-        if row.wrong:
-            print("WRONG", *row, flush=True)
+        print("WRONG" if row.wrong else "right", *row, flush=True)
     for oracle, runs, kept, ends in table(found):
         print(" | ".join((oracle, runs, kept, ends)))
         results.add(oracle, runs=int(runs), kept=int(kept), ends=ends)
