@@ -23,13 +23,13 @@ import math
 import random
 import time
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from statistics import median
 from typing import Any, NamedTuple
 
 from _results import Results
 from _results import parser as results_parser
-from reliability_methods import Endless, time_limit
+from reliability_methods import Endless, time_limit, while_there_is_time
 
 import numpy as np
 
@@ -231,18 +231,19 @@ def parameters(mixed: bool) -> Make:
         place = gd.space(gain=(-12, 12), rate=gd.Interval(1e-4, 1, log=True), **more)
         sign, best = rng.choice([-1, 1]), ["a", "b", "c"][rng.integers(3)]
 
-        def off(p: dict[str, Any]) -> float:
-            most = abs(p["gain"] - sign * 12) / 12 + abs(np.log10(p["rate"])) / 4
-            return most + (abs(p["layers"] - 8) / 8 + (p["kind"] != best) if mixed else 0.0)
+        def off(x: Any, rate: float = 0.0, gain: float = 12.0, layers: float = 8.0) -> float:
+            """How far from these values, in units of the parameters."""
+            p = place.manifold.unpack(x)
+            most = abs(p["gain"] - sign * gain) / 12 + abs(np.log10(p["rate"]) - rate) / 4
+            return most + (abs(p["layers"] - layers) / 8 + (p["kind"] != best) if mixed else 0.0)
 
-        def value(p: dict[str, Any]) -> float:
-            beyond = abs(p["gain"] - sign * 20) / 12 + abs(np.log10(p["rate"]) - 1)
-            return beyond + (abs(p["layers"] - 10) / 8 + (p["kind"] != best) if mixed else 0.0)
+        def value(x: Any) -> float:
+            return off(x, 1.0, 20.0, 10.0)  # beyond the bounds
 
-        x0 = {"gain": -sign * 3.0, "rate": 1e-2} | ({"layers": 2, "kind": "a"} if mixed else {})
+        start = {"gain": -sign * 3.0, "rate": 1e-2} | ({"layers": 2, "kind": "a"} if mixed else {})
+        x0 = place.manifold.pack(start)
         whole = off(x0)
-        left = lambda x: off(x if isinstance(x, dict) else place.manifold.unpack(x)) / whole  # noqa: E731
-        return Place(place.manifold, place, place.manifold.pack(x0), value, left)
+        return Place(place.manifold, place, x0, value, lambda x: off(x) / whole)
 
     return make
 
@@ -373,14 +374,14 @@ def watched(place: Place, method: str) -> Any:
     m, domain = place.manifold, place.domain
 
     def value(x: Any) -> float:
-        if not isinstance(x, dict):
-            try:
-                m.check_point(x)
-            except gd.errors.GeoduelError as error:
-                raise _Left(f"asked about a point off the manifold: {error}") from None
-            if domain is not None and method not in OUTSIDE and not bool(domain.contains(x)):
-                off = float(domain.violation(x))
-                raise _Left(f"asked about a point outside of the domain by {off:.2g}")
+        x = m.pack(x) if isinstance(x, dict) else x
+        try:
+            m.check_point(x)
+        except gd.errors.GeoduelError as error:
+            raise _Left(f"asked about a point off the manifold: {error}") from None
+        if domain is not None and method not in OUTSIDE and not bool(domain.contains(x)):
+            off = float(domain.violation(x))
+            raise _Left(f"asked about a point outside of the domain by {off:.2g}")
         return place.value(x)
 
     return gd.from_objective(value)
@@ -408,8 +409,8 @@ def run(method: str, make: Make, dtype: Any, seed: int) -> tuple[str, float, str
     except Exception as error:
         cause = error.__cause__ if isinstance(error.__cause__, _Left) else error
         return type(error).__name__, np.inf, f"{cause}"
-    end, left = found.stop_reason, place.left(found.x)
     x = m.pack(found.x)
+    end, left = found.stop_reason, place.left(x)
     try:
         m.check_point(x)
     except gd.errors.GeoduelError as error:
@@ -443,20 +444,13 @@ def cases(
     return found
 
 
-def rows(
-    of: Iterable[tuple[str, str, str, Any, int]], runs: int | None = None, minutes: float = math.inf
-) -> Iterator[Row]:
-    """So many runs of these cases, and as many as there is time for, without what is refused."""
-    until, number = time.monotonic() + 60 * minutes, 0
-    for method, kind, name, dtype, seed in of:
-        if number == runs or time.monotonic() > until:
-            return
-        began = time.process_time()
-        end, left, wrong = run(method, PLACES[kind][name], dtype, seed)
-        took = time.process_time() - began
-        if end != "refused":
-            number += 1
-            yield Row(method, kind, name, np.dtype(dtype).name, seed, end, left, took, wrong)
+def row(case: tuple[str, str, str, Any, int]) -> Row:
+    """One run; its end is "refused" where the method does not claim the place."""
+    method, kind, name, dtype, seed = case
+    began = time.process_time()
+    end, left, wrong = run(method, PLACES[kind][name], dtype, seed)
+    took = time.process_time() - began
+    return Row(method, kind, name, np.dtype(dtype).name, seed, end, left, took, wrong)
 
 
 def main() -> None:
@@ -464,6 +458,7 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=24)
     parser.add_argument("--runs", type=int, help="most runs; without --full 60")
     parser.add_argument("--minutes", type=float, default=math.inf, help="after which none begins")
+    parser.add_argument("--workers", type=int, default=1, help="processes")
     parser.add_argument("--methods", nargs="*", default=list(METHODS))
     parser.add_argument("--places", nargs="*", default=[], help="names of places, or of kinds")
     given = parser.parse_args()
@@ -471,9 +466,12 @@ def main() -> None:
     results = Results(__file__, given.save, seeds=[FIRST_SEED, FIRST_SEED + given.seeds - 1])
     of = cases(given.methods, given.places, given.seeds)
     found: list[Row] = []
-    for row in rows(of, runs, given.minutes):
-        found.append(row)
-        print("WRONG" if row.wrong else "right", *row, flush=True)
+    for one in while_there_is_time(row, of, given.minutes, given.workers):
+        if one.end != "refused":
+            found.append(one)
+            print("WRONG" if one.wrong else "right", *one, flush=True)
+        if len(found) == runs:
+            break
     for kind in PLACES:
         for method in METHODS:
             own = [r for r in found if (r.kind, r.method) == (kind, method) and r.end != "refused"]
@@ -497,7 +495,7 @@ def main() -> None:
                 worst_ended=max(ended, default=0.0),
                 budget=DUELS.get(method, BUDGET),
             )
-    print(f"{len(found)} runs of {len(of)}, {sum(bool(row.wrong) for row in found)} wrong")
+    print(f"{len(found)} runs of {len(of)}, {sum(bool(one.wrong) for one in found)} wrong")
 
 
 if __name__ == "__main__":

@@ -6,26 +6,30 @@ digests that were made right again. A file must be refused by the error that is 
 nothing stored; or it makes a study that opens, answers and exports. Where the digests are old, it
 recommends what the whole file does.
 
-    python benchmarks/hostile_exports.py [--full] [--save] [--count 30] [--kinds NAME ...]
+    python benchmarks/hostile_exports.py [--full] [--save] [--rounds 1] [--minutes 9]
+                                         [--kinds NAME ...]
 
-Without arguments 30 of each kind of study; with ``--full`` 9,000 in all.
+A round has 90 files, fewer of the kinds of studies whose replay takes long. There is one, or with
+``--full`` a hundred, or as many as there is time for.
 """
 
 from __future__ import annotations
 
+import math
 import resource
 import sys
 import tempfile
+import time
 import traceback
+from collections import Counter
 from pathlib import Path
 
 from _from_tests import test_module
 from _results import Results
 from _results import parser as results_parser
 
-FULL = {"newton": 3000, "votes": 3000, "mixed": 2000, "bisection": 600, "rankings": 400}
+ROUND = {"newton": 30, "votes": 30, "mixed": 20, "bisection": 6, "rankings": 4}
 FIRST_SEED = 3000
-PARTS = 10  # of a kind, each with a seed of its own
 
 
 def megabytes() -> float:
@@ -35,33 +39,36 @@ def megabytes() -> float:
 
 def main() -> None:
     parser = results_parser(__doc__)
-    parser.add_argument("--count", type=int, help="of each kind")
-    parser.add_argument("--kinds", nargs="*", default=list(FULL))
+    parser.add_argument("--rounds", type=int, help="of 90 files")
+    parser.add_argument("--minutes", type=float, default=math.inf, help="after which none begins")
+    parser.add_argument("--kinds", nargs="*", default=list(ROUND))
     given = parser.parse_args()
+    rounds = given.rounds or (100 if given.full else 1)
+    until = time.monotonic() + 60 * given.minutes
     intake = test_module("study/test_intake.py")
-    results, bad = Results(__file__, given.save, seeds=[FIRST_SEED, FIRST_SEED + PARTS - 1]), 0
-    for kind in given.kinds:
-        count = given.count or (FULL[kind] if given.full else 30)
-        refused = loaded = slowest = wrong = 0
-        with tempfile.TemporaryDirectory() as folder:
-            path = Path(folder, "s.jsonl")
-            text = intake.write(path, intake.made(kind)).read_text()
-            before = megabytes()
-            for part in range(PARTS):
+    found: dict[str, Counter[str]] = {kind: Counter(wrong=0, slowest=0) for kind in given.kinds}
+    results, before = Results(__file__, given.save), megabytes()
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "s.jsonl")
+        texts = {k: intake.write(path, intake.made(k)).read_text() for k in given.kinds}
+        for number in range(rounds):
+            for kind, own in found.items():
+                seed = FIRST_SEED + number
                 try:
-                    counts = intake.try_scars(text, path, count // PARTS, FIRST_SEED + part)
+                    counts = intake.try_scars(texts[kind], path, ROUND[kind], seed)
                 except Exception:
-                    wrong += 1
+                    own["wrong"] += 1
                     traceback.print_exc()
                     continue
-                refused, loaded = refused + counts["refused"], loaded + counts["loaded"]
-                slowest = max(slowest, counts["milliseconds"])
-            grown = megabytes() - before
-        bad += wrong
-        told = {"refused": refused, "loaded": loaded, "wrong": wrong, "slowest": slowest}
-        print(kind, told, f"{grown:.0f} MB", flush=True)
-        results.add(kind, **told, megabytes=grown)
-    sys.exit(f"{bad} things went wrong" if bad else 0)
+                own.update({key: counts[key] for key in ("refused", "loaded")})
+                own["slowest"] = max(own["slowest"], counts["milliseconds"])
+                grown = megabytes() - before
+                results.add(kind, **own, seeds=[FIRST_SEED, seed], megabytes=grown)
+            if time.monotonic() > until:
+                break
+    print({kind: dict(own) for kind, own in found.items()})
+    bad = sum(own["wrong"] for own in found.values())
+    sys.exit(f"{bad} rounds went wrong" if bad else 0)
 
 
 if __name__ == "__main__":

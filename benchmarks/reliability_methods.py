@@ -16,13 +16,14 @@ from __future__ import annotations
 
 # ruff: noqa: I001 - the threads must be set before NumPy loads
 import math
+import multiprocessing
 import random
 import signal
 import time
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, nullcontext
 from itertools import product
 from typing import Any, NamedTuple
 
@@ -254,7 +255,7 @@ def run(
 
     def watched(x: Any, y: Any) -> Any:
         asked.append(None)
-        return oracle(x, y)
+        return oracle(*(manifold.pack(p) if isinstance(p, dict) else p for p in (x, y)))
 
     try:
         with time_limit(seconds), warnings.catch_warnings():
@@ -277,54 +278,68 @@ def run(
         return end, "a failing oracle is not named"
     if found.duels > budget:
         return end, f"{found.duels} duels asked, of {budget}"
+    x = manifold.pack(found.x)
     try:
-        manifold.check_point(found.x)
+        manifold.check_point(x)
     except gd.errors.GeoduelError as error:
         return end, f"{error}"
-    if found.x.dtype != dtype or found.x.shape != x0.shape:
-        return end, f"dtype is {found.x.dtype}, shape {found.x.shape}"
-    if domain is not None and not np.all(domain.contains(found.x)):
-        return end, f"outside of the domain by {float(np.max(domain.violation(found.x))):.2g}"
+    if (x.dtype != dtype and x is found.x) or x.shape != x0.shape:
+        return end, f"dtype is {x.dtype}, shape {x.shape}"
+    if domain is not None and not np.all(domain.contains(x)):
+        return end, f"outside of the domain by {float(np.max(domain.violation(x))):.2g}"
     return end, ""
 
 
-def rows(
-    seeds: int = 1,
-    methods: tuple[str, ...] = METHODS,
-    manifolds: dict[str, gd.Manifold] | None = None,
-    thin: int = 1,
-    minutes: float = math.inf,
-) -> Iterator[Row]:
-    """Rows of the matrix in an order that is drawn, without what is refused.
+Case = tuple[str, str, str, str, Any, tuple[int, ...], int]
 
-    With ``thin``, only every so-manieth case; with ``minutes``, those for which there is time.
-    """
-    places = [
-        (place, manifold, name, domain)
-        for place, manifold in (manifolds or MANIFOLDS).items()
-        for name, domain in domains(manifold)
+
+def cases(
+    seeds: int = 1,
+    methods: Iterable[str] = METHODS,
+    manifolds: Iterable[str] = tuple(MANIFOLDS),
+    thin: int = 1,
+) -> list[Case]:
+    """Runs in an order that is drawn; with ``thin``, only every so-manieth."""
+    places = [(place, name) for place in manifolds for name in dict(domains(MANIFOLDS[place]))]
+    found = [
+        (method, *place, *rest)
+        for method, place, *rest in product(
+            methods, places, ORACLES, (np.float64, np.float32), SHAPES, range(seeds)
+        )
+        # Each of their steps takes tens of milliseconds: a numerical linear minimiser, and a cloud
+        # of thousands of points, each by a numerical geodesic.
+        if not (method == "rdfw" and place[0] in ("Grassmann", "mixed", *SLOW_LOG))
+        and not (method in PEOPLE and not MANIFOLDS[place[0]].closed_form)
     ]
-    shapes = product((np.float64, np.float32), SHAPES, range(seeds))
-    cases = list(product(methods, places, ORACLES, shapes))
-    random.Random(0).shuffle(cases)
+    random.Random(0).shuffle(found)
+    return found[::thin]
+
+
+def row(case: Case) -> Row:
+    """One run; its end is "refused" where the method does not claim the place."""
+    method, place, name, oracle, dtype, lead, seed = case
+    manifold = MANIFOLDS[place]
+    domain = dict(domains(manifold))[name]
+    slow = (place in SLOW_LOG and domain) or method in PEOPLE
+    budget = BUDGET // 10 if method in PEOPLE else BUDGET // 5 if slow else BUDGET
+    began = time.process_time()
+    judge = ORACLES[oracle](manifold, np.random.default_rng([seed, 2]))
+    fails = oracle in FAILING
+    end, wrong = run(method, manifold, domain, dtype, judge, seed, fails, budget, lead=lead)
+    took, kind = time.process_time() - began, np.dtype(dtype).name + str(lead or "")
+    return Row(method, place, name, kind, oracle, seed, end, took, wrong)
+
+
+def while_there_is_time(
+    work: Callable[[Any], Any], of: Iterable[Any], minutes: float = math.inf, workers: int = 1
+) -> Iterator[Any]:
+    """What is made of each, in the order in which it is done, until the time is over."""
     until = time.monotonic() + 60 * minutes
-    for method, (place, manifold, name, domain), oracle, (dtype, lead, seed) in cases[::thin]:
-        if time.monotonic() > until:
-            return
-        if method == "rdfw" and place in ("Grassmann", "mixed", *SLOW_LOG):
-            continue  # tens of milliseconds a step: a numerical linear minimiser
-        if method in PEOPLE and not manifold.closed_form:
-            continue  # a cloud of thousands of points, each by a numerical geodesic
-        slow = (place in SLOW_LOG and domain) or method in PEOPLE
-        budget = BUDGET // 10 if method in PEOPLE else BUDGET // 5 if slow else BUDGET
-        began = time.process_time()
-        judge = ORACLES[oracle](manifold, np.random.default_rng([seed, 2]))
-        fails = oracle in FAILING
-        end, wrong = run(method, manifold, domain, dtype, judge, seed, fails, budget, lead=lead)
-        if end == "refused":
-            continue
-        took, kind = time.process_time() - began, np.dtype(dtype).name + str(lead or "")
-        yield Row(method, place, name, kind, oracle, seed, end, took, wrong)
+    with multiprocessing.get_context("spawn").Pool(workers) if workers > 1 else nullcontext() as p:
+        for done in p.imap_unordered(work, of) if p else map(work, of):
+            yield done
+            if time.monotonic() > until:
+                return
 
 
 def table(found: list[Row]) -> list[list[str]]:
@@ -345,19 +360,22 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=1)
     parser.add_argument("--thin", type=int, help="run every so-manieth case only")
     parser.add_argument("--minutes", type=float, default=math.inf, help="after which none begins")
+    parser.add_argument("--workers", type=int, default=1, help="processes")
     parser.add_argument("--methods", nargs="*", default=METHODS)
     given = parser.parse_args()
     thin = given.thin or (61 if given.full else 2999)
     results = Results(__file__, given.save, seeds=given.seeds)
     found = []
-    for row in rows(given.seeds, tuple(given.methods), None, thin, given.minutes):
-        found.append(row)
-        print("WRONG" if row.wrong else "right", *row, flush=True)
+    of = cases(given.seeds, given.methods, thin=thin)
+    for one in while_there_is_time(row, of, given.minutes, given.workers):
+        if one.end != "refused":
+            found.append(one)
+            print("WRONG" if one.wrong else "right", *one, flush=True)
     for oracle, runs, kept, ends in table(found):
         print(" | ".join((oracle, runs, kept, ends)))
         results.add(oracle, runs=int(runs), kept=int(kept), ends=ends)
     print(dict(Counter(row.method for row in found)))
-    print(f"{len(found)} runs, {sum(bool(row.wrong) for row in found)} wrong")
+    print(f"{len(found)} runs of {len(of)}, {sum(bool(one.wrong) for one in found)} wrong")
 
 
 if __name__ == "__main__":
