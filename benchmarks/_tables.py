@@ -904,22 +904,6 @@ def hostile_exports() -> list[str]:
     return markdown(heads, cells) + about(rows.values(), "seeds")
 
 
-def long_runs() -> list[str]:
-    """RDNGD without end: defects in units of rounding, and memory."""
-    rows = list(read("long_runs").values())
-    cells = [
-        [
-            f"{row['manifold']}" + (", float32" if row["dtype"] == "float32" else ""),
-            f"{row['iterations']:,}",
-            number(row["worst"], 2),
-            number(row["megabytes"], 2),
-        ]
-        for row in rows
-    ]
-    heads = ("manifold", "iterations", "largest defect, ε", "memory gained, MB")
-    return markdown(heads, cells) + about(rows)
-
-
 def mutants() -> list[str]:
     rows = read("mutants")
     if not rows:
@@ -987,7 +971,6 @@ TABLES: dict[str, Callable[[], list[str]]] = {
     "boundary-methods": partial(boundaries, "method"),
     "random-use": random_use,
     "hostile-exports": hostile_exports,
-    "long-runs": long_runs,
 }
 
 
