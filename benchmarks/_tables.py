@@ -852,12 +852,11 @@ def boundaries(of: str) -> list[str]:
     for name in dict.fromkeys(row[of] for row in rows):
         own = [row for row in rows if row[of] == name]
         runs, wrong, ended = (str(sum(r[key] for r in own)) for key in ("runs", "wrong", "ended"))
-        left = [r["left"] for r in own]
         worst = max((r["worst_ended"] or 0.0 for r in own if r["ended"]), default=None)
         shown = f"`{name}`" if of == "method" else name
         far = "–" if worst is None else number(worst, 2)
-        cells.append([shown, runs, wrong, number(median(left), 2), ended, far])
-    heads = ("set" if of == "kind" else of, "runs", "wrong", "left", "ended", "left then, at worst")
+        cells.append([shown, runs, wrong, ended, far])
+    heads = ("set" if of == "kind" else of, "runs", "wrong", "ended", "left then, at worst")
     return markdown(heads, cells) + about(rows, "seeds")
 
 
