@@ -59,7 +59,7 @@ def histories(machine: type[Any], count: int, first_seed: int, counts: Counter[s
         deadline=None,
         database=None,
         phases=[Phase.generate],
-        suppress_health_check=list(HealthCheck),
+        suppress_health_check=[*HealthCheck],  # type: ignore[arg-type]
     )
     with warnings.catch_warnings():
         warnings.simplefilter("error")

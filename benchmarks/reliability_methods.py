@@ -249,7 +249,8 @@ def run(
     rng = np.random.default_rng([seed, 1])
     x0 = manifold.random_point(rng, lead).astype(dtype)
     x0 = x0 if domain is None else domain.project(x0)
-    asked, found = [], None
+    asked: list[None] = []
+    found: Any = None
     name, options = MORE.get(method, (method, {}))
     options = {"method": name, "domain": domain, "budget": budget, "rng": seed, **options}
 
@@ -301,7 +302,7 @@ def cases(
 ) -> list[Case]:
     """Runs in an order that is drawn; with ``thin``, only every so-manieth."""
     places = [(place, name) for place in manifolds for name in dict(domains(MANIFOLDS[place]))]
-    found = [
+    found: Any = [
         (method, *place, *rest)
         for method, place, *rest in product(
             methods, places, ORACLES, (np.float64, np.float32), SHAPES, range(seeds)
