@@ -10,7 +10,7 @@ all handles, and a study loaded anew, must agree to the last bit.
 
 There are rounds over all kinds of studies, until there are so many histories: 74, or with
 ``--full`` 10,000, which takes hours; or until the time is over. A round has eight of a kind, and
-one where each answer takes a method for people long. ``--more`` adds to what is stored.
+three where each answer takes a method for people long. ``--more`` adds to what is stored.
 """
 
 from __future__ import annotations
@@ -95,7 +95,9 @@ def main() -> None:
             own = counts[kind]
             own["rounds"] += 1
             first = FIRST_SEED + APART * own["rounds"] + list(module.KINDS).index(kind)
-            histories(module.only(kind), 1 if kind in module.PEOPLE else unit, first, own)
+            histories(
+                module.only(kind), min(unit, 3) if kind in module.PEOPLE else unit, first, own
+            )
             results.add(kind, **own)
             if time.monotonic() > until:
                 break
