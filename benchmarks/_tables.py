@@ -33,6 +33,7 @@ MARKED = re.compile(r"(<!-- table: ([\w-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
 PEERS = ("pymanopt", "geomstats", "geoopt")
 OPERATIONS = ("exp", "log", "dist", "transport", "unit_tangent")
 SIZES = (1, 100, 10_000)
+COUNTED = ("histories", "duels", "answers", "wrong")
 OWN_METHODS = ("auto", "auto-smoothed", "duel-newton", "duel-csa", "block")
 
 
@@ -933,6 +934,65 @@ def bad_oracles() -> list[str]:
     return markdown(("answers", "runs", "wrong", "what ended them"), cells) + about(rows.values())
 
 
+def boundaries(of: str) -> list[str]:
+    """Optima on the boundary of a set: by ``of``, "kind" of the set or "method"."""
+    rows = list(read("boundaries").values())
+    cells = []
+    for name in dict.fromkeys(row[of] for row in rows):
+        own = [row for row in rows if row[of] == name]
+        runs, wrong, ended = (str(sum(r[key] for r in own)) for key in ("runs", "wrong", "ended"))
+        worst = max((r["worst_ended"] or 0.0 for r in own if r["ended"]), default=None)
+        shown = f"`{name}`" if of == "method" else name
+        far = "–" if worst is None else number(worst, 2)
+        cells.append([shown, runs, wrong, ended, far])
+    heads = ("set" if of == "kind" else of, "runs", "wrong", "ended", "left then, at worst")
+    return markdown(heads, cells) + about(rows, "seeds")
+
+
+def random_use() -> list[str]:
+    """Histories of studies: groups of kinds, each with what was done."""
+    rows = read("random_use")
+    groups = {
+        "methods for people": ("ideal", "bisection"),
+        "several points at a time": ("own, choices",),
+        "catalogues": ("own, items", "own, few items"),
+        "categories, whole numbers, names": ("mixed", "values", "named"),
+        "several votes": ("votes",),
+        "pairs, other methods": ("",),
+    }
+    cells, left = [], dict(rows)
+    for label, words in groups.items():
+        own = [left.pop(name) for name in list(left) if any(word in name for word in words)]
+        counts = [sum(row.get(key, 0) for row in own) for key in COUNTED]
+        if counts[1]:  # some histories ask nothing
+            cells.append([label, *map(str, counts)])
+    cells.append(["all", *(str(sum(int(c[i]) for c in cells)) for i in range(1, 5))])
+    heads = ("studies", "histories", "questions", "answers", "wrong")
+    return markdown(heads, cells) + about(rows.values())
+
+
+def hostile_exports() -> list[str]:
+    """Damaged and forged exports: what became of them."""
+    labels = {
+        "newton": "pairs",
+        "votes": "several votes, repeats",
+        "mixed": "categories and whole numbers",
+        "bisection": "several raters, reports",
+        "rankings": "rankings of four points",
+    }
+    rows = read("hostile_exports")
+    cells = [
+        [
+            labels[kind],
+            *(str(n) for n in (r["refused"] + r["loaded"], r["refused"], r["loaded"], r["wrong"])),
+            f"{number(r['slowest'] / 1e3, 2)} s",
+        ]
+        for kind, r in rows.items()
+    ]
+    heads = ("study", "files", "refused", "sound", "wrong", "longest")
+    return markdown(heads, cells) + about(rows.values(), "seeds")
+
+
 def mutants() -> list[str]:
     rows = read("mutants")
     if not rows:
@@ -1000,6 +1060,10 @@ TABLES: dict[str, Callable[[], list[str]]] = {
     "digits": digits,
     "faults": faults,
     "bad-oracles": bad_oracles,
+    "boundaries": partial(boundaries, "kind"),
+    "boundary-methods": partial(boundaries, "method"),
+    "random-use": random_use,
+    "hostile-exports": hostile_exports,
 }
 
 

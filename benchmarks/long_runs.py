@@ -1,22 +1,24 @@
 """Long runs: whether iterates keep to the manifold, and memory stays flat.
 
-    python benchmarks/long_runs.py [--full] [--iterations 10000] [--seconds 2] [--dtype float32]
-                                   [--only "Sphere(2)" ...]
+    python benchmarks/long_runs.py [--full] [--save] [--iterations 10000] [--seconds 2]
+                                   [--dtype float32] [--only "Sphere(2)" ...]
 
 RDNGD descends a linear function on every manifold, by steps of 0.1 at a constant length, so that it
 never comes to rest. A row says how many iterations were made, the defect of the last iterate in
-rounding units at ten moments (the worst and the last), and the memory of the process at the
-first of them and at the end. ``--seconds`` stops each manifold after that time. With ``--full``
-there are ten million iterations and no limit of time; where a step is dear, a tenth of them.
+rounding units at ten moments (the worst and the last), and how much the memory of the process grew
+from the first of them to the end. ``--seconds`` stops each manifold after that time. With
+``--full`` there are ten million iterations and no limit of time; where a step is dear, a tenth.
 """
 
 from __future__ import annotations
 
 # ruff: noqa: I001 - the threads must be set before NumPy loads
-import argparse
 import resource
 import time
+from typing import Any
 
+from _results import Results
+from _results import parser as results_parser
 from _timing import describe_machine
 
 import numpy as np
@@ -55,8 +57,8 @@ def megabytes() -> float:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
-def run(m: gd.Manifold, iterations: int, seconds: float, dtype: type) -> str:
-    """One manifold, as a row of the table."""
+def run(m: gd.Manifold, iterations: int, seconds: float, dtype: type) -> dict[str, Any]:
+    """One manifold: iterations, defects in rounding units, megabytes, seconds."""
     rng, unit = np.random.default_rng(0), float(np.finfo(dtype).eps)
     x0, goal = m.random_point(rng).astype(dtype), m.random_point(rng).astype(dtype)
     far = not m.bounded  # there the distance has a minimum, a linear function none
@@ -88,15 +90,18 @@ def run(m: gd.Manifold, iterations: int, seconds: float, dtype: type) -> str:
     )
     last = float(m.point_defect(result.x_last)[1]) / unit
     took = time.perf_counter() - began
-    return (
-        f"{m!s:45s} {done:>10d} {max(worst, last):10.1f} {last:10.1f} "
-        f"{before or megabytes():8.0f} {megabytes():8.0f} {took:8.0f}"
-    )
+    grown = megabytes() - before if before else 0.0
+    return {
+        "iterations": done,
+        "worst": max(worst, last),
+        "last": last,
+        "megabytes": grown,
+        "seconds": took,
+    }
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--full", action="store_true", help="ten million iterations")
+    parser = results_parser(__doc__)
     parser.add_argument("--iterations", type=int, default=10_000)
     parser.add_argument("--seconds", type=float, default=2.0, help="of a manifold; 0: no limit")
     parser.add_argument("--only", nargs="*", help="names of manifolds")
@@ -104,15 +109,17 @@ def main() -> None:
     given = parser.parse_args()
     if given.full:
         given.iterations, given.seconds = 10_000_000, 0.0
+    results = Results(__file__, given.save)
     print(describe_machine())
-    head = ("manifold", "iterations", "worst", "last", "MB", "MB", "seconds")
-    print("{:45s} {:>10s} {:>10s} {:>10s} {:>8s} {:>8s} {:>8s}".format(*head))
+    heads = ("iterations", "worst", "last", "megabytes", "seconds")
+    print(f"{'manifold':45s}" + "".join(f"{head:>12s}" for head in heads))
     for manifolds, share in ((QUICK, 1), (DEAR, 10)):
         for m in manifolds:
             if not given.only or str(m) in given.only:
-                dtype = getattr(np, given.dtype)
                 count = max(1, given.iterations // share)
-                print(run(m, count, given.seconds, dtype), flush=True)
+                row = run(m, count, given.seconds, getattr(np, given.dtype))
+                print(f"{m!s:45s}" + "".join(f"{row[head]:12.6g}" for head in heads), flush=True)
+                results.add(f"{m}, {given.dtype}", manifold=str(m), dtype=given.dtype, **row)
 
 
 if __name__ == "__main__":

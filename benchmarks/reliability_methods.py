@@ -1,25 +1,30 @@
 """How methods keep their word whatever the answers are.
 
-Each method is asked on manifolds, domains and dtypes that it claims, by oracles that no method can
-do well on: always a tie, always the same side, coins, circles, errors, drift, no minimum. A run
-must end within its budget and its time, at a point of the manifold and of the domain, and say what
-ended it. A failing oracle has to be named, with what was found until then.
+Each method is asked on manifolds, domains and dtypes that it claims, one problem or two at once, by
+oracles that no method can do well on: always a tie, always the same side, coins, circles, errors,
+drift, no minimum. A run must end within its budget and its time, at a point of the manifold and of
+the domain, and say what ended it. A failing oracle has to be named, with what was found until then.
 
-    python benchmarks/reliability_methods.py [--full] [--save] [--thin 499] [--seeds 1]
-                                             [--methods NAME ...]
+    python benchmarks/reliability_methods.py [--full] [--save] [--thin 499] [--minutes 9]
+                                             [--seeds 1] [--methods NAME ...]
 
-Without arguments every 499th case; with ``--full`` every 13th.
+Without arguments every 2999th case; with ``--full`` every 61st. Cases that a method refuses before
+it asks are not counted: a manifold or a set that it does not claim.
 """
 
 from __future__ import annotations
 
 # ruff: noqa: I001 - the threads must be set before NumPy loads
+import math
+import multiprocessing
+import random
 import signal
 import time
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, nullcontext
+from itertools import product
 from typing import Any, NamedTuple
 
 from _results import Results
@@ -28,9 +33,12 @@ from _results import parser as results_parser
 import numpy as np
 
 import geoduel as gd
-from geoduel.errors import OracleError
+from geoduel.errors import ArgumentError, OracleError
+from geoduel.methods.mixed import is_mixed
+from geoduel.methods.named import METHODS as NAMES
 
 BUDGET, SECONDS = 150, 30.0
+SHAPES: tuple[tuple[int, ...], ...] = ((), (2,))  # one problem, and two at once
 
 MANIFOLDS: dict[str, gd.Manifold] = {
     "line": gd.Euclidean(1),
@@ -50,14 +58,31 @@ MANIFOLDS: dict[str, gd.Manifold] = {
     "product": gd.Product(gd.Sphere(3), gd.Euclidean(2)),
     "mixed": gd.Product(gd.SPD(2), gd.Hyperbolic(2)),
     "power": gd.Power(gd.Euclidean(2), 2),
+    "poses": gd.SE(2),
+    "correlations": gd.Correlation(3),
+    "oblique": gd.Oblique(3, 2),
+    "complex": gd.ComplexSphere(2),
+    "unitary": gd.Unitary(2),
+    "many": gd.Euclidean(8),
+    "values": gd.Product(gd.Categories("a", "b", "c"), gd.Integers(1, 6), gd.Torus(1)),
 }
-METHODS = ("auto", "duel-newton", "duel-csa", "block", "rdngd", "rrdngd", "rdfw", "ideal-point")
-SLOW_LOG = {"Stiefel", "Bures-Wasserstein"}  # a projection on a ball takes milliseconds there
+MORE: dict[str, tuple[str, dict[str, Any]]] = {  # methods with settings, by the name in the rows
+    "auto, smoothing": ("auto", {"smoothing": 1.0}),
+    "auto, restarts": ("auto", {"restarts": 2}),
+    "auto, ranking": ("auto", {"ranking": 4}),
+    "duel-csa, ranking": ("duel-csa", {"ranking": 4}),
+}
+METHODS = (*NAMES, *MORE)
+SLOW_LOG = {"Stiefel", "Bures-Wasserstein", "unitary", "correlations"}
+"""A projection on a ball takes milliseconds there."""
+PEOPLE = ("ideal-point", "ideal-direction", "bisection")  # an answer takes them milliseconds
 
 
 def domains(manifold: gd.Manifold) -> Iterator[tuple[str, gd.Domain | None]]:
     """Feasible sets that a manifold has, with thin ones; None is the whole manifold."""
     yield "none", None
+    if is_mixed(manifold):
+        return
     center = manifold.random_point(np.random.default_rng(7))
     yield "ball", gd.Ball(manifold, center, 0.3)
     if manifold == gd.Euclidean(3):
@@ -179,27 +204,30 @@ class Row(NamedTuple):
     wrong: str
 
 
-class _Endless(BaseException):
+class Endless(BaseException):
     """A run was not back in time."""
 
 
 @contextmanager
 def time_limit(seconds: float) -> Iterator[None]:
-    """Raise in the main thread after so many seconds; where there are no signals, never."""
+    """Raise in the main thread after so many seconds of work, whatever else the machine does.
+
+    Where there are no such signals, never.
+    """
 
     def ring(*_: Any) -> None:
-        raise _Endless
+        raise Endless
 
     if not hasattr(signal, "setitimer"):
         yield
         return
-    before = signal.signal(signal.SIGALRM, ring)
-    signal.setitimer(signal.ITIMER_REAL, seconds)
+    before = signal.signal(signal.SIGPROF, ring)
+    signal.setitimer(signal.ITIMER_PROF, seconds)
     try:
         yield
     finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.signal(signal.SIGPROF, before)
 
 
 def run(
@@ -212,83 +240,107 @@ def run(
     fails: bool = False,
     budget: int = BUDGET,
     seconds: float = SECONDS,
+    lead: tuple[int, ...] = (),
 ) -> tuple[str, str]:
-    """How a run ends, and what is wrong with that; nothing, if the method kept its word."""
+    """How a run ends, and what is wrong with that; nothing, if the method kept its word.
+
+    With ``lead``, so many problems run at once, each with that budget.
+    """
     rng = np.random.default_rng([seed, 1])
-    x0 = manifold.random_point(rng).astype(dtype)
+    x0 = manifold.random_point(rng, lead).astype(dtype)
     x0 = x0 if domain is None else domain.project(x0)
+    asked: list[None] = []
     found: Any = None
+    name, options = MORE.get(method, (method, {}))
+    options = {"method": name, "domain": domain, "budget": budget, "rng": seed, **options}
+
+    def watched(x: Any, y: Any) -> Any:
+        asked.append(None)
+        return oracle(*(manifold.pack(p) if isinstance(p, dict) else p for p in (x, y)))
+
     try:
         with time_limit(seconds), warnings.catch_warnings():
             warnings.simplefilter("error")
             warnings.simplefilter("ignore", gd.errors.GeoduelWarning)
-            found = gd.minimize(
-                oracle, manifold, x0, method=method, domain=domain, budget=budget, rng=seed
-            )
+            found = gd.minimize(watched, manifold, x0, **options)
         end = found.stop_reason
-    except _Endless:
+    except Endless:
         return "endless", f"not back after {seconds:.0f} s"
     except OracleError as error:
         end, found = "OracleError", error.result
         if not fails:
             return end, f"the oracle is blamed: {error}"
+    except ArgumentError as error:
+        return ("refused", "") if not asked else ("ArgumentError", f"{error}")
     except Exception as error:
         return type(error).__name__, f"{error}"
-    if fails and end not in ("OracleError", "ties", "resolution", "diverges"):
+    ends = set(found.each.stop_reason) if found.each is not None else {end}
+    if fails and end != "OracleError" and not ends <= {"ties", "resolution", "diverges"}:
         return end, "a failing oracle is not named"
     if found.duels > budget:
         return end, f"{found.duels} duels asked, of {budget}"
+    x = manifold.pack(found.x)
     try:
-        manifold.check_point(found.x)
+        manifold.check_point(x)
     except gd.errors.GeoduelError as error:
         return end, f"{error}"
-    if found.x.dtype != dtype:
-        return end, f"dtype is {found.x.dtype}"
-    if domain is not None and not bool(domain.contains(found.x)):
-        return end, f"outside of the domain by {float(domain.violation(found.x)):.2g}"
+    if (x.dtype != dtype and x is found.x) or x.shape != x0.shape:
+        return end, f"dtype is {x.dtype}, shape {x.shape}"
+    if domain is not None and not np.all(domain.contains(x)):
+        return end, f"outside of the domain by {float(np.max(domain.violation(x))):.2g}"
     return end, ""
 
 
-def rows(
+Case = tuple[str, str, str, str, Any, tuple[int, ...], int]
+
+
+def cases(
     seeds: int = 1,
-    methods: tuple[str, ...] = METHODS,
-    manifolds: dict[str, gd.Manifold] | None = None,
+    methods: Iterable[str] = METHODS,
+    manifolds: Iterable[str] = tuple(MANIFOLDS),
     thin: int = 1,
-) -> Iterator[Row]:
-    """Rows of the matrix; with ``thin``, only every so-manieth of them."""
-    number = 0
-    for method in methods:
-        for place, manifold in (manifolds or MANIFOLDS).items():
-            for name, domain in domains(manifold):
-                if method == "rdfw" and (name in ("none", "both", "half-space")):
-                    continue  # needs a linear minimiser
-                if method == "ideal-point" and (manifold.dim < 2 or not manifold.closed_form):
-                    continue
-                if method == "rdfw" and place in ("Grassmann", "Stiefel", "mixed", *SLOW_LOG):
-                    continue  # tens of milliseconds a step: a numerical linear minimiser
-                for oracle, make in ORACLES.items():
-                    for dtype in (np.float64, np.float32):
-                        for seed in range(seeds):
-                            number += 1
-                            if number % thin:
-                                continue
-                            began = time.perf_counter()
-                            rng = np.random.default_rng([seed, 2])
-                            slow = (place in SLOW_LOG and domain) or method == "ideal-point"
-                            budget = BUDGET // 5 if slow else BUDGET
-                            end, wrong = run(
-                                method,
-                                manifold,
-                                domain,
-                                dtype,
-                                make(manifold, rng),
-                                seed,
-                                oracle in FAILING,
-                                budget,
-                            )
-                            took = time.perf_counter() - began
-                            kind = np.dtype(dtype).name
-                            yield Row(method, place, name, kind, oracle, seed, end, took, wrong)
+) -> list[Case]:
+    """Runs in an order that is drawn; with ``thin``, only every so-manieth."""
+    places = [(place, name) for place in manifolds for name in dict(domains(MANIFOLDS[place]))]
+    found: Any = [
+        (method, *place, *rest)
+        for method, place, *rest in product(
+            methods, places, ORACLES, (np.float64, np.float32), SHAPES, range(seeds)
+        )
+        # Each of their steps takes tens of milliseconds: a numerical linear minimiser, and a cloud
+        # of thousands of points, each by a numerical geodesic.
+        if not (method == "rdfw" and place[0] in ("Grassmann", "mixed", *SLOW_LOG))
+        and not (method in PEOPLE and not MANIFOLDS[place[0]].closed_form)
+    ]
+    random.Random(0).shuffle(found)
+    return found[::thin]
+
+
+def row(case: Case) -> Row:
+    """One run; its end is "refused" where the method does not claim the place."""
+    method, place, name, oracle, dtype, lead, seed = case
+    manifold = MANIFOLDS[place]
+    domain = dict(domains(manifold))[name]
+    slow = (place in SLOW_LOG and domain) or method in PEOPLE
+    budget = BUDGET // 10 if method in PEOPLE else BUDGET // 5 if slow else BUDGET
+    began = time.process_time()
+    judge = ORACLES[oracle](manifold, np.random.default_rng([seed, 2]))
+    fails = oracle in FAILING
+    end, wrong = run(method, manifold, domain, dtype, judge, seed, fails, budget, lead=lead)
+    took, kind = time.process_time() - began, np.dtype(dtype).name + str(lead or "")
+    return Row(method, place, name, kind, oracle, seed, end, took, wrong)
+
+
+def while_there_is_time(
+    work: Callable[[Any], Any], of: Iterable[Any], minutes: float = math.inf, workers: int = 1
+) -> Iterator[Any]:
+    """What is made of each, in the order in which it is done, until the time is over."""
+    until = time.monotonic() + 60 * minutes
+    with multiprocessing.get_context("spawn").Pool(workers) if workers > 1 else nullcontext() as p:
+        for done in p.imap_unordered(work, of) if p else map(work, of):
+            yield done
+            if time.monotonic() > until:
+                return
 
 
 def table(found: list[Row]) -> list[list[str]]:
@@ -308,19 +360,23 @@ def main() -> None:
     parser = results_parser(__doc__)
     parser.add_argument("--seeds", type=int, default=1)
     parser.add_argument("--thin", type=int, help="run every so-manieth case only")
+    parser.add_argument("--minutes", type=float, default=math.inf, help="after which none begins")
+    parser.add_argument("--workers", type=int, default=1, help="processes")
     parser.add_argument("--methods", nargs="*", default=METHODS)
     given = parser.parse_args()
-    thin = given.thin or (13 if given.full else 499)
-    results = Results(__file__, given.save, seeds=given.seeds, every=thin)
+    thin = given.thin or (61 if given.full else 2999)
+    results = Results(__file__, given.save, seeds=given.seeds)
     found = []
-    for row in rows(given.seeds, tuple(given.methods), thin=thin):
-        found.append(row)
-        if row.wrong:
-            print("WRONG", *row, flush=True)
+    of = cases(given.seeds, given.methods, thin=thin)
+    for one in while_there_is_time(row, of, given.minutes, given.workers):
+        if one.end != "refused":
+            found.append(one)
+            print("WRONG" if one.wrong else "right", *one, flush=True)
     for oracle, runs, kept, ends in table(found):
         print(" | ".join((oracle, runs, kept, ends)))
         results.add(oracle, runs=int(runs), kept=int(kept), ends=ends)
-    print(f"{len(found)} runs, {sum(bool(row.wrong) for row in found)} wrong")
+    print(dict(Counter(row.method for row in found)))
+    print(f"{len(found)} runs of {len(of)}, {sum(bool(one.wrong) for one in found)} wrong")
 
 
 if __name__ == "__main__":

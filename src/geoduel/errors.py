@@ -173,7 +173,8 @@ class StudyFinishedError(GeoduelError, RuntimeError):
     Attributes
     ----------
     reason : str
-        "budget", "iterations", or the method's own word: "x_tol", "resolution".
+        "budget", "iterations", the method's own word: "x_tol", "resolution"; or "items", if fewer
+        than two items of a catalogue are feasible.
     """
 
     def __init__(self, message: str, reason: str) -> None:

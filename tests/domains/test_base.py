@@ -38,6 +38,21 @@ def test_a_batch_is_a_loop(name):
     assert one.shape == h.shape
 
 
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("name", DOMAINS)
+def test_what_wins_as_feasible_is_contained(name, dtype):
+    """Methods go by the violation, and users by `contains`: both mean the same length."""
+    domain = DOMAINS[name]
+    x, _, y = (a.astype(dtype) for a in problem(domain, (50,), seed=4))
+    tolerance = np.sqrt(np.finfo(dtype).eps)
+    away = np.reshape(domain.manifold.dist(x, y), (50,) + (1,) * (x.ndim - 1))
+    short = domain.manifold.log(x, y) / np.maximum(away, tolerance)
+    for share in (0.5, 0.9, 0.99):
+        near = domain.manifold.exp(x, (share * tolerance * short).astype(dtype))
+        feasible = np.asarray(domain.violation(near)) <= tolerance
+        assert np.all(domain.contains(near) >= feasible)
+
+
 @pytest.mark.parametrize("name", DOMAINS)
 def test_inputs_stay_and_types_are_kept(name):
     domain = DOMAINS[name]

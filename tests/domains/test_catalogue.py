@@ -154,8 +154,9 @@ def test_items_may_be_left_out_and_keep_their_indices(n):
     assert catalogue[int(order[0])] not in left
     assert left.index(catalogue[int(order[5])]) == order[5]
     assert np.array_equal(catalogue.nearest(x, n), order)
-    with pytest.raises(ArgumentError, match="fewer than two items"):
-        catalogue.without(order[1:])
+    assert catalogue.without(order[1:]).nearest(x, 2).tolist() == [order[0]]
+    with pytest.raises(ArgumentError, match="no item is left"):
+        catalogue.without(order)
 
 
 SOUND = gd.space(gain=(-12, 12), mix=gd.Simplex(3))

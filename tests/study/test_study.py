@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from samples.nudge import Nudge
 
 import geoduel as gd
 from geoduel import errors
@@ -802,6 +803,25 @@ def test_a_strength_is_told_kept_taken_back_and_learned_from(tmp_path):
     several = gd.create_study(SPHERE, rng=0, choices=3)
     with pytest.raises(errors.ArgumentError, match="answer must name some"):
         several.tell(several.ask(), "a clearly")
+
+
+@pytest.mark.parametrize("method", ["ideal-point", Nudge()])
+def test_a_study_ends_where_fewer_than_two_items_are_feasible(method, tmp_path):
+    study = gd.create_study(SPHERE, method, among=ITEMS[:3], rng=0)
+    first = study.tell(study.ask(), "a infeasible").items[0]
+    last = study.tell(study.ask(), "b infeasible").items[0]
+    assert study.progress().finished == "items"
+    with pytest.raises(errors.StudyFinishedError, match="no more: items"):
+        study.ask()
+    assert np.array_equal(study.recommend(), ITEMS[last])
+    assert study.rank().tolist() == [last]
+    with pytest.raises(errors.ArgumentError, match="fewer than two items are left of among="):
+        study.ask(among=ITEMS[[first, last]])
+    assert study.undo().items[0] == last
+    assert study.progress().finished is None
+    study.tell(study.ask(), "both infeasible")  # of all, that is
+    assert study.progress().finished == "items"
+    assert study.recommend() in gd.Catalogue(SPHERE, ITEMS[:3])
 
 
 def test_infeasible_items_are_neither_shown_nor_recommended_again():

@@ -165,7 +165,7 @@ class Catalogue:
         Raises
         ------
         ArgumentError
-            If fewer than two different points are left.
+            If none is left.
         """
         gone = set(indices)
         left = copy.copy(self)
@@ -173,8 +173,8 @@ class Catalogue:
             vars(left).pop(name, None)
         left._index = {row: i for row, i in self._index.items() if i not in gone}
         left._first = np.array([i for i in self._first if i not in gone], dtype=int)
-        if len(left._first) < 2:
-            raise ArgumentError(f"fewer than two items are left of {self}")
+        if not len(left._first):
+            raise ArgumentError(f"no item is left of {self}")
         return left
 
     @property

@@ -191,8 +191,7 @@ class L1Ball(Domain):
 
     def contains(self, x: Array, tol: float | None = None) -> Array:
         self._check(x, "x")
-        size = namespace(x).sum(abs(x - as_like(self.center, x)), axis=-1)
-        return size <= self.radius + tolerance_of(tol, x)
+        return self.violation(x) <= tolerance_of(tol, x)
 
     def project(self, y: Array) -> Array:
         self._check(y, "y")
@@ -255,8 +254,7 @@ class ProbabilitySimplex(Domain):
 
     def contains(self, x: Array, tol: float | None = None) -> Array:
         self._check(x, "x")
-        xp, tol = namespace(x), tolerance_of(tol, x)
-        return (xp.min(x, axis=-1) >= -tol) & (abs(xp.sum(x, axis=-1) - self.scale) <= tol)
+        return self.violation(x) <= tolerance_of(tol, x)
 
     def project(self, y: Array) -> Array:
         self._check(y, "y")

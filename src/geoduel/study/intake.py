@@ -50,8 +50,13 @@ def parsed(text: str, what: str) -> dict[str, Any]:
     def refuse(constant: str) -> None:
         raise ValueError(f"{constant} is no number of JSON")
 
+    def finite(number: str) -> float:
+        if math.isinf(value := float(number)):  # such as 1e999, which no export could hold again
+            raise ValueError(f"{number:.40} is no number that a study writes")
+        return value
+
     try:
-        found = json.loads(text, parse_constant=refuse)
+        found = json.loads(text, parse_constant=refuse, parse_float=finite)
         check_depth(found)
     except (ValueError, RecursionError) as error:
         raise MalformedExportError(f"{what} cannot be read: {error}") from None

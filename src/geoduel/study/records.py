@@ -173,8 +173,9 @@ class Progress:
     remaining : int or None
         About how many more answers reach the accuracy asked for; None if there is no telling.
     finished : str or None
-        Why the study asks no more: "budget", "iterations", "x_tol", "resolution", or "version" if
-        another version of its method made it; None if it asks.
+        Why the study asks no more: "budget", "iterations", "x_tol", "resolution". "items": fewer
+        than two items are feasible. "version": another version of its method made it. None if it
+        asks.
     raters : dict of str to Rater
         How each rater answered, and how consistently; "" are those without a name.
     history : list of (int, float)

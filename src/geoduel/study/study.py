@@ -368,13 +368,13 @@ class Study:
             self._follow()
             seen = self._book.number
             # Chosen before the turn to write, which should be short.
-            choice = self._assigner.choose(n, rater, self._feasible(items), k)
+            choice = self._assigner.choose(n, rater, self._to_ask(items), k)
 
             def decide() -> list[Event]:
                 nonlocal choice
                 if self._book.number != seen:  # somebody wrote in between
                     self._follow()
-                    choice = self._assigner.choose(n, rater, self._feasible(items), k)
+                    choice = self._assigner.choose(n, rater, self._to_ask(items), k)
                 return choice[1]
 
             written = self._journal.write(decide, durable=False) if choice[1] else []
@@ -404,7 +404,7 @@ class Study:
             question is asked. How much better it is may be said, too: "a slightly", "a clearly".
             Each rater may mean their own by it. A point that cannot be loses against the other one:
             "a infeasible", "b infeasible", or "both infeasible", which is a skip. An infeasible
-            item of a catalogue is neither shown nor recommended again.
+            item of a catalogue is neither shown nor recommended again, as long as there is another.
 
             Of more than two points the answer may name the best one, such as "c", or rank some or
             all from the best to the worst: "c>a", "c>bd>a", "c>b=d>a". Letters side by side are not
@@ -776,13 +776,28 @@ class Study:
     def _feasible(self, items: None) -> None: ...
 
     def _feasible(self, items: Catalogue | None) -> Catalogue | None:
-        """The items of which nobody has said that they cannot be."""
-        if items is None or not (gone := self._book.infeasible()):
+        """The items of which nobody has said that they cannot be; all, if that was said of all."""
+        if items is None or not (gone := self._infeasible(items)):
             return items
-        indices = {items.index(x) for x in gone if x in items}
-        if self._left is None or self._left[0] is not items or self._left[1] != indices:
-            self._left = items, indices, items.without(indices)
+        if self._left is None or self._left[0] is not items or self._left[1] != gone:
+            none_left = len(gone) == len(items.distinct)
+            self._left = items, gone, items if none_left else items.without(gone)
         return self._left[2]
+
+    def _infeasible(self, items: Catalogue) -> set[int]:
+        """Indices of the items of which somebody has said that they cannot be."""
+        return {items.index(x) for x in self._book.infeasible() if x in items}
+
+    def _to_ask(self, items: Catalogue | None) -> Catalogue | None:
+        """The items that may still be shown, two at least."""
+        if not self._too_few(items):
+            return self._feasible(items)
+        if items is self.catalogue:
+            raise self._finished(self._assigner.finished() or "items")
+        raise ArgumentError(f"fewer than two items are left of among={items}")
+
+    def _too_few(self, items: Catalogue | None) -> bool:
+        return items is not None and len(items.distinct) - len(self._infeasible(items)) < 2
 
     def _items(self, among: Items) -> Catalogue | None:
         """The items to show, if only items are shown."""
@@ -1013,6 +1028,8 @@ class Study:
             history = list(self._player.history if kept is None else book.history)
             noise = self._player.method.noise(self._player.state) if kept is None else kept.noise
             finished = self._assigner.finished() if self.note is None else self._over()
+            if finished is None and self._too_few(self.catalogue):
+                finished = "items"
             wanted = accuracy if accuracy is not None else self.method.x_tol
             return Progress(
                 answered=self._book.answered,

@@ -100,3 +100,11 @@ def test_without_a_domain():
             method="rdfw",
             iterations=1,
         )
+
+
+def test_a_set_without_linear_minimisers_is_refused_before_any_duel():
+    half = gd.Where(gd.Euclidean(2), lambda x: bool(x[0] > 0), inside=[1.0, 0.0])
+    asked = []
+    with pytest.raises(ArgumentError, match="take a method that projects"):
+        gd.minimize(lambda x, y: asked.append(x) or 1, half.manifold, method="rdfw", domain=half)
+    assert not asked

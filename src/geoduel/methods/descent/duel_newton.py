@@ -21,7 +21,7 @@ from .base import RankedMethod, beyond_digits, converged, recommend
 from .blocks import STACKED, blocks
 from .doubt import BEYOND, Anchor, Claim, Trail, beats, look_around
 from .face import NO_EXITS, Exits, Face, face_at
-from .first_step import Begin, First, begin, directions, first_step
+from .first_step import POINT, Begin, First, begin, directions, first_step
 from .fit import fit
 from .memory import Memory, Stretch, Window, whitened
 from .noise import Noise, lead
@@ -394,6 +394,8 @@ class DuelNewton(RankedMethod):
             if not self.smoothing:
                 first = yield from first_step(manifold, state, rng, self.domain)
                 return first if isinstance(first, Begin) else self._first_state(manifold, first)
+            if self.domain is not None and self.domain.diameter < POINT:
+                return state._replace(stop="resolution")
             state = self._smoothed(manifold, state)
         try:
             state = yield from self._block(manifold, state, rng)

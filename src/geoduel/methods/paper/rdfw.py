@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..._numerics.arrays import Array
+from ..._numerics.arrays import Array, namespace
 from ..._support.check import positive_int
 from ...domains.base import Domain
 from ...errors import ArgumentError
@@ -91,6 +91,8 @@ class RDFW(Method):
     def plan(
         self, manifold: Manifold, x0: Array, *, iterations: int | None, budget: int | None
     ) -> tuple[RDFW, int | None]:
+        domain: Any = self.domain
+        domain.linear_minimizer(x0, namespace(x0).zeros_like(x0))  # refused before any duel
         radius = as_schedule(chosen_radius(self.radius, manifold, x0))
         return replace(self, radius=radius), iterations
 

@@ -66,7 +66,8 @@ class OrderCD(Rival):
         First step of the first line searches; later ones begin with the last step along the same
         coordinate.
     domain : Domain, optional
-        Feasible set. The line searches end inside.
+        Feasible set, which decides duels with points outside. A line search may end outside by half
+        its final width.
     accuracy : float
         Final width of a line search, as a share of the first bracket.
 
