@@ -854,7 +854,23 @@ def mutants() -> list[str]:
         for room, row in sorted(rows.items())
     ]
     cells.append(["all", str(drawn), str(killed), percent(killed / drawn)])
-    return markdown(("where", "mutants", "killed", "share"), cells) + about(rows.values(), "seed")
+    return markdown(("where", "mutants", "killed", "share"), cells) + about(
+        rows.values(), "seed", "seconds"
+    )
+
+
+def covered() -> list[str]:
+    rows = read("covered")
+    if not rows:
+        return ["Not measured yet."]
+    cells = []
+    for part, row in sorted(rows.items()):
+        whole, run = (row["lines" + end] + row["branches" + end] for end in ("", "_run"))
+        left = [row[kind] - row[f"{kind}_run"] for kind in ("lines", "branches")]
+        counts = [str(n) for n in (row["lines"], left[0], row["branches"], left[1])]
+        cells.append([f"`{part}`", *counts, percent(run / whole)])
+    heads = ("where", "lines", "not run", "branches", "not run", "run")
+    return markdown(heads, cells) + about(rows.values())
 
 
 def stated() -> list[str]:
@@ -902,6 +918,7 @@ TABLES: dict[str, Callable[[], list[str]]] = {
     "bench-paper": partial(bench_areas, "paper"),
     "bench-costs": bench_costs,
     "mutants": mutants,
+    "covered": covered,
     "crowds": crowds,
     "catalogues": catalogues,
     "level": level,

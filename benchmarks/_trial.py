@@ -15,7 +15,6 @@ import sys
 import tempfile
 import time
 import traceback
-import zlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -25,12 +24,12 @@ from typing import Any
 
 from _faults import SOURCE, Mutant, parsed
 
-__all__ = ["Outcome", "load_others", "trial"]
+__all__ = ["AT_MOST", "Outcome", "load_others", "trial"]
 
 ROOT = SOURCE.parents[1]
 # Seconds of processor time.
 LONGEST = 900.0  # for tests of code without a fault
-AT_MOST = 10.0  # for those of other modules; for those that one mutant is tried on
+AT_MOST = 30.0  # for tests of other modules; for those that one mutant is tried on
 MEMORY = 4 << 30  # bytes
 # Packages of others that tests import: loaded once, before processes fork.
 OTHERS = (
@@ -49,19 +48,12 @@ class Outcome:
         Those that a test fails with, or takes ten times as long.
     untouched : set of Mutant
         Those that no test runs.
-    lines, branches : int
-        How many there are.
-    missed : list of two sets
-        Lines, and branches as pairs of lines, that no test runs.
     seconds : float
         Processor time of the tests without a fault.
     """
 
     killed: set[Mutant]
     untouched: set[Mutant]
-    lines: int
-    branches: int
-    missed: list[set[Any]]
     seconds: float
 
 
@@ -72,7 +64,13 @@ def load_others() -> None:
             importlib.import_module(name)
 
 
-def trial(own: list[str], others: list[str], module: str, mutants: list[Mutant]) -> Outcome:
+def trial(
+    own: list[str],
+    others: list[str],
+    module: str,
+    mutants: list[Mutant],
+    seconds: float = AT_MOST,
+) -> Outcome:
     """Try mutants of a module on its own tests, and the survivors on others.
 
     Tests run once without a fault, then for each mutant those that run its line, until one fails.
@@ -80,38 +78,47 @@ def trial(own: list[str], others: list[str], module: str, mutants: list[Mutant])
     Parameters
     ----------
     own, others : list of str
-        Files of tests. The others run for `AT_MOST` seconds, first those that name a class of the
-        module.
+        Files of tests.
     module : str
         Path below ``src/geoduel``.
     mutants : list of Mutant
+    seconds : float
+        Processor time of other tests, first those that name a class of the module or its method;
+        and of tests that one mutant is tried on, the quickest first.
 
     Raises
     ------
     RuntimeError
         If a test fails without any fault.
     """
-    answer = _in_child(lambda: _Trial(module, mutants).run(own, others))
+    answer = _in_child(lambda: _Trial(module, mutants, seconds=seconds).run(own, others))
     if not answer or "failed" in answer:
         raise RuntimeError(f"tests fail without any fault: {answer}")
     killed, untouched = set(), set()
     for mutant, (passed, run) in zip(mutants, answer["verdicts"], strict=True):
         if passed is None and run:  # the fault must be there when the module is imported
             names, limit = list(run), 10 + 10 * sum(run.values())
-            passed = _in_child(lambda m=mutant, n=names: _Trial(module, [], n).run_with(m), limit)
+            passed = _in_child(
+                lambda m=mutant, n=names: _Trial(module, chosen=n).run_with(m), limit
+            )
         if not run:
             untouched.add(mutant)
         elif not passed:
             killed.add(mutant)
-    missed = [set(answer["missed"][0]), {tuple(pair) for pair in answer["missed"][1]}]
-    return Outcome(killed, untouched, *answer["counts"], missed, answer["seconds"])
+    return Outcome(killed, untouched, answer["seconds"])
 
 
 class _Trial:
     """A plugin of pytest that runs tests without a fault, then for each mutant."""
 
-    def __init__(self, module: str, mutants: list[Mutant], chosen: Sequence[str] = ()) -> None:
-        self.module, self.mutants, self.chosen = module, mutants, chosen
+    def __init__(
+        self,
+        module: str,
+        mutants: Sequence[Mutant] = (),
+        chosen: Sequence[str] = (),
+        seconds: float = AT_MOST,
+    ) -> None:
+        self.module, self.mutants, self.chosen, self.seconds = module, mutants, chosen, seconds
         self.path = str(SOURCE / module)
         self.watching = False
         self.answer: Any = None
@@ -121,7 +128,7 @@ class _Trial:
         import coverage
 
         self.own = own
-        self.cov = coverage.Coverage(None, branch=True, include=[self.path], config_file=False)
+        self.cov = coverage.Coverage(None, include=[self.path], config_file=False)
         self.cov.start()
         self.watching = True
         _pytest([*own, *others], self)
@@ -161,16 +168,17 @@ class _Trial:
     def _all(self) -> Any:
         """Try all mutants."""
         names = [node.name for node in parsed(self.module).body if isinstance(node, ast.ClassDef)]
+        names.append(Path(self.module).stem.replace("_", "-"))  # of a method
         own, others = [], []
         for test in self.items:
             (own if test.split("::")[0] in self.own else others).append(test)
-        others.sort(key=lambda test: (not any(n in test for n in names), zlib.crc32(test.encode())))
+        others.sort(key=lambda test: not any(name in test for name in names))
         answer = self._usual(own, LONGEST)
         if "failed" in answer:
             return answer
         verdicts = [self._verdict(mutant, answer) for mutant in self.mutants]
         if others and not all(passed is False for passed, _ in verdicts):
-            more = self._usual(others, AT_MOST)
+            more = self._usual(others, self.seconds)
             if "failed" in more:
                 return more
             for k, (passed, run) in enumerate(verdicts):
@@ -178,11 +186,7 @@ class _Trial:
                     again, then = self._verdict(self.mutants[k], more)
                     verdicts[k] = (again if then else passed), run | then
             answer["seconds"] += more["seconds"]
-            pairs = zip(answer["missed"], more["missed"], strict=True)
-            answer["missed"] = [[part for part in a if part in b] for a, b in pairs]
-        return {key: answer[key] for key in ("seconds", "counts", "missed")} | {
-            "verdicts": verdicts
-        }
+        return {"seconds": answer["seconds"], "verdicts": verdicts}
 
     def _usual(self, tests: list[str], at_most: float) -> Any:
         """What tests do without a fault: which lines each runs and how long it takes."""
@@ -196,16 +200,11 @@ class _Trial:
                 if sum(each.values()) > at_most:
                     break
             self.cov.stop()
-            with tempfile.NamedTemporaryFile() as report:
-                self.cov.json_report(outfile=report.name)
-                (row,) = json.loads(Path(report.name).read_text())["files"].values()
             near = self.cov.get_data().contexts_by_lineno(self.path).items()
             return {
                 "each": each,
                 "seconds": sum(each.values()),
                 "near": {line: [test for test in tests if test in each] for line, tests in near},
-                "counts": [row["summary"][key] for key in ("num_statements", "num_branches")],
-                "missed": [row["missing_lines"], row["missing_branches"]],
             }
 
         return _in_child(work, LONGEST) or {"failed": f"no end in {LONGEST} s"}
@@ -220,7 +219,7 @@ class _Trial:
             tests = {test for found in near.values() for test in found}
         run: dict[str, float] = {}
         for test in sorted(tests, key=lambda test: each[test]):
-            if not run or sum(run.values()) + each[test] < AT_MOST:
+            if not run or sum(run.values()) + each[test] < self.seconds:
                 run[test] = each[test]
 
         def work(fault: Mutant | None, tests: Sequence[str]) -> list[str | None]:

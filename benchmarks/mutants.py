@@ -1,15 +1,15 @@
 """Which faults the tests would see: mutants of the code, each run against tests that run its line.
 
     python benchmarks/mutants.py [--full] [--save] [--mutants 500] [--seed 0]
-                                 [--modules manifolds methods/base.py ...]
+                                 [--modules manifolds methods/base.py ...] [--seconds 30]
 
 A mutant is the code with one small fault: another operator, another number, a branch that is never
 taken. A sample is drawn, each place of the code being as likely as any other.
 
 Tests run once without a fault, which tells the lines and branches that each runs. A mutant is
 killed if one of those that run its line then fails, or takes ten times as long. It is tried on the
-tests and doctests of its own module first, then on quick ones of what is built on it. Survivors
-are printed with the changed line: a test is missing, or the two lines mean the same.
+tests and doctests of its own module first, then on ``--seconds`` of tests of what is built on it.
+Survivors are printed with the changed line: a test is missing, or the two lines mean the same.
 
 Without arguments a handful of mutants; with ``--full`` 500. Needs what `make mutants` installs.
 """
@@ -24,19 +24,20 @@ from pathlib import Path
 from _faults import SOURCE, Mutant, mutants_of
 from _results import Results
 from _results import parser as results_parser
-from _trial import Outcome, load_others, trial
+from _trial import AT_MOST, Outcome, load_others, trial
 
 ROOT = SOURCE.parents[1]
 PARTS = ("manifolds", "methods", "study", "web/guard.py")
 # What a mutant that survived its own tests is tried on next.
+_REPLAY = "tests/study/test_replay.py::test_methods_still_ask_what_their_version_asked"
 _RUNS = "tests/test_optimize.py tests/methods/test_base.py tests/methods/paper/test_rdngd.py"
 NEXT = {
     "_numerics": "tests/manifolds/test_golden.py tests/manifolds/test_rotations.py",
     "manifolds": "tests/manifolds/test_golden.py tests/manifolds/test_base.py tests/test_fast.py",
     "domains": f"tests/domains {_RUNS} tests/methods/paper/test_rdfw.py",
     "oracles": f"tests/oracles {_RUNS}",
-    "methods": f"{_RUNS} tests/methods/test_named.py tests/study/test_replay.py",
-    "study": "tests/study/test_study.py tests/study/test_replay.py tests/study/test_transfer.py",
+    "methods": f"{_REPLAY} {_RUNS} tests/methods/test_named.py",
+    "study": f"{_REPLAY} tests/study/test_intake.py tests/study/test_study.py",
     "web": "tests/web/test_adversaries.py tests/web/test_app.py",
     "optimize.py": _RUNS,
 }
@@ -68,7 +69,7 @@ def own_tests(module: str) -> list[str]:
 
 def next_tests(room: str) -> list[str]:
     """Tests of what is built on the modules of a room, the quick ones."""
-    return [test for test in NEXT.get(room, "").split() if (ROOT / test).exists()]
+    return [test for test in NEXT.get(room, "").split() if (ROOT / test.split("::")[0]).exists()]
 
 
 @dataclass
@@ -78,10 +79,6 @@ class Room:
     drawn: int = 0
     killed: int = 0
     untouched: int = 0
-    lines: int = 0
-    lines_run: int = 0
-    branches: int = 0
-    branches_run: int = 0
     alive: list[str] = field(default_factory=list)
 
     def add(self, mutants: list[Mutant], found: Outcome) -> None:
@@ -89,10 +86,6 @@ class Room:
         self.drawn += len(mutants)
         self.killed += len(found.killed)
         self.untouched += len(found.untouched)
-        self.lines += found.lines
-        self.lines_run += found.lines - len(found.missed[0])
-        self.branches += found.branches
-        self.branches_run += found.branches - len(found.missed[1])
         for mutant in mutants:
             if mutant not in found.killed:
                 self.alive.append(f"{mutant.module}:{mutant.line} {mutant.change()}")
@@ -103,6 +96,7 @@ def main() -> None:
     parser.add_argument("--mutants", type=int, help="how many; 500 in full, else 3")
     parser.add_argument("--modules", nargs="+", help="only these, or all in these folders")
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--seconds", type=float, default=AT_MOST, help="of other tests, a module")
     args = parser.parse_args()
     try:
         import coverage  # noqa: F401
@@ -114,13 +108,13 @@ def main() -> None:
     modules = modules_of(parts)
     sample = draw(modules, args.mutants or (500 if args.full else 3), args.seed)
     random.Random(args.seed).shuffle(modules)  # what is known before the end is a sample too
-    results = Results(__file__, args.save, seed=args.seed)
+    results = Results(__file__, args.save, seed=args.seed, seconds=args.seconds)
     rooms: dict[str, Room] = defaultdict(Room)
     for module in modules:
         name = module.split("/")[0]
         mutants = [mutant for mutant in sample if mutant.module == module]
         try:
-            found = trial(own_tests(module), next_tests(name), module, mutants)
+            found = trial(own_tests(module), next_tests(name), module, mutants, args.seconds)
         except RuntimeError as error:
             print(f"{module}: its {len(mutants)} mutants were not tried, {error}", flush=True)
             continue
