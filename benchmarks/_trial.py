@@ -200,11 +200,12 @@ class _Trial:
                 if sum(each.values()) > at_most:
                     break
             self.cov.stop()
-            near = self.cov.get_data().contexts_by_lineno(self.path).items()
+            near = self.cov.get_data().contexts_by_lineno(self.path)
             return {
                 "each": each,
                 "seconds": sum(each.values()),
-                "near": {line: [test for test in tests if test in each] for line, tests in near},
+                "near": {k: [test for test in tests if test in each] for k, tests in near.items()},
+                "imported": [str(line) for line in near if "" in near[line]],
             }
 
         return _in_child(work, LONGEST) or {"failed": f"no end in {LONGEST} s"}
@@ -214,7 +215,8 @@ class _Trial:
         near, each = usual["near"], usual["each"]
         lines = [str(line) for line in _statement(mutant) if str(line) in near]
         tests = {test for line in lines for test in near[line]}
-        acts = bool(tests) and mutant.inside  # else when the module is imported
+        imported = not mutant.inside or any(line in usual["imported"] for line in lines)
+        acts = bool(tests) and not imported
         if not acts and (lines or not mutant.inside):
             tests = {test for found in near.values() for test in found}
         run: dict[str, float] = {}
