@@ -859,20 +859,6 @@ def mutants() -> list[str]:
     )
 
 
-def covered() -> list[str]:
-    rows = read("covered")
-    if not rows:
-        return ["Not measured yet."]
-    cells = []
-    for part, row in sorted(rows.items()):
-        whole, run = (row["lines" + end] + row["branches" + end] for end in ("", "_run"))
-        left = [row[kind] - row[f"{kind}_run"] for kind in ("lines", "branches")]
-        counts = [str(n) for n in (row["lines"], left[0], row["branches"], left[1])]
-        cells.append([f"`{part}`", *counts, percent(run / whole)])
-    heads = ("where", "lines", "not run", "branches", "not run", "run")
-    return markdown(heads, cells) + about(rows.values())
-
-
 def stated() -> list[str]:
     """How far the optimum is, and what runs say: a row a function, over dimensions."""
     rows = list(read("stated").values())
@@ -918,7 +904,6 @@ TABLES: dict[str, Callable[[], list[str]]] = {
     "bench-paper": partial(bench_areas, "paper"),
     "bench-costs": bench_costs,
     "mutants": mutants,
-    "covered": covered,
     "crowds": crowds,
     "catalogues": catalogues,
     "level": level,

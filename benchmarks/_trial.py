@@ -18,6 +18,7 @@ import traceback
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import zip_longest
 from pathlib import Path
 from types import CodeType, FunctionType
 from typing import Any
@@ -247,7 +248,7 @@ class _Trial:
     def _run(self, tests: Sequence[str]) -> Iterator[tuple[str, bool, float]]:
         """Run tests: the name of each, whether one has failed, and its processor time."""
         items = [self.items[test] for test in tests]
-        for item, after in zip(items, [*items[1:], None], strict=True):
+        for item, after in zip_longest(items, items[1:]):
             began = time.process_time()
             self.session.config.hook.pytest_runtest_protocol(item=item, nextitem=after)
             yield item.nodeid, bool(self.session.testsfailed), time.process_time() - began
