@@ -10,7 +10,6 @@ PEERS := $(VENV)-peers
 RIVALS := $(VENV)-rivals
 FUZZ := $(VENV)-fuzz
 LOWEST := $(VENV)-lowest
-MUTANTS := $(VENV)-mutants
 
 # Small matrices: one BLAS thread is the fastest.
 export OMP_NUM_THREADS ?= 1
@@ -69,8 +68,8 @@ bench: $(PEERS)/.has-test,bench,bridges  ## run every benchmark once, at reduced
 rivals: $(RIVALS)/.has-rivals  ## ask simulated people with other packages
 	$(RIVALS)/bin/python benchmarks/people_rivals.py $(ARGS)
 
-mutants: $(MUTANTS)/.has-test,mutation  ## see which faults in the code no test finds
-	$(MUTANTS)/bin/python benchmarks/mutants.py $(ARGS)
+mutants: $(VENV)/.has-test,mutation  ## see which faults in the code no test finds
+	$(BIN)/python benchmarks/mutants.py $(ARGS)
 
 tables: $(VENV)/.has-test  ## write the tables of the docs from the results that benchmarks saved
 	$(BIN)/python benchmarks/_tables.py
@@ -82,7 +81,7 @@ pictures: $(VENV)/.has-test  ## draw the docs' pictures of the page, in Chromium
 	$(BIN)/python benchmarks/_pictures.py
 
 clean:  ## remove environments, caches and site/, but no results
-	rm -rf $(VENV) $(PEERS) $(RIVALS) $(FUZZ) $(LOWEST) $(MUTANTS) build dist site .pytest_cache .ruff_cache
+	rm -rf $(VENV) $(PEERS) $(RIVALS) $(FUZZ) $(LOWEST) build dist site .pytest_cache .ruff_cache
 	find src tests benchmarks -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true
 
 # A stamp for each set of extras: nothing is installed twice until the requirements change.
@@ -92,10 +91,6 @@ $(VENV)/.has-%: pyproject.toml constraints.txt | $(VENV)/.made
 
 $(PEERS)/.has-%: pyproject.toml constraints.txt constraints-peers.txt | $(PEERS)/.made
 	$(PEERS)/bin/python -m pip install --quiet -c constraints-peers.txt -e '.[$*]'
-	@touch $@
-
-$(MUTANTS)/.has-%: pyproject.toml constraints.txt | $(MUTANTS)/.made
-	$(MUTANTS)/bin/python -m pip install --quiet -c constraints.txt -e '.[$*]'
 	@touch $@
 
 # pip cannot choose the lowest versions, uv can.
@@ -121,4 +116,4 @@ $(RIVALS)/.has-rivals: pyproject.toml constraints.txt | $(RIVALS)/.made
 	@$(PYTHON) -m venv $*
 	@touch $@
 
-.PRECIOUS: %/.made $(VENV)/.has-% $(PEERS)/.has-% $(MUTANTS)/.has-% $(LOWEST)/.has-% $(RIVALS)/.has-rivals $(FUZZ)/.has-fuzz
+.PRECIOUS: %/.made $(VENV)/.has-% $(PEERS)/.has-% $(LOWEST)/.has-% $(RIVALS)/.has-rivals $(FUZZ)/.has-fuzz

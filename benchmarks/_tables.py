@@ -1003,7 +1003,9 @@ def mutants() -> list[str]:
         for room, row in sorted(rows.items())
     ]
     cells.append(["all", str(drawn), str(killed), percent(killed / drawn)])
-    return markdown(("where", "mutants", "killed", "share"), cells) + about(rows.values(), "seed")
+    return markdown(("where", "mutants", "killed", "share"), cells) + about(
+        rows.values(), "seed", "seconds"
+    )
 
 
 def stated() -> list[str]:

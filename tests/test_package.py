@@ -11,6 +11,7 @@ import subprocess
 import sys
 import tomllib
 from contextlib import suppress
+from dataclasses import is_dataclass
 from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from importlib import import_module
@@ -188,6 +189,16 @@ def test_public_names_are_documented(name):
             and not any(inspect.getdoc(getattr(c, member, None)) for c in [thing, *interfaces])
         ]
         assert not bare, f"geoduel.{name} has methods without a docstring: {bare}"
+
+
+def test_public_values_are_frozen():
+    """What is handed in or out is changed by nobody else; a history alone grows, as a run goes."""
+    rooms = (geoduel, geoduel.manifolds, geoduel.methods, geoduel.methods.rivals, geoduel.study)
+    things = [getattr(room, name) for room in rooms for name in room.__all__]
+    values = {thing for thing in things if inspect.isclass(thing) and is_dataclass(thing)}
+    assert len(values) > 40
+    open_to_change = [v.__name__ for v in values if not v.__dataclass_params__.frozen]
+    assert open_to_change == ["History"]
 
 
 @pytest.mark.parametrize("name", PUBLIC)

@@ -177,6 +177,9 @@ class ManifoldContract:
             0 < m.typical_dist < math.inf,
             f"typical_dist must be > 0 and finite, it is {m.typical_dist}",
         )
+        _must(
+            isinstance(m.bounded, bool), f"bounded must be True or False, it is {m.bounded!r:.80}"
+        )
         unknown = set(self.supports) - {"float32", "torch", "array_api_strict"}
         _must(not unknown, f"supports of the test class names {sorted(unknown)}, which is unknown")
         rank = tangent_rank(m, m.random_point(np.random.default_rng(0)))

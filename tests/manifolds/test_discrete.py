@@ -125,6 +125,21 @@ def test_values_of_numpy_are_taken():
     assert gd.Integers(np.int64(1), 3).pack(np.int64(2)) == 2
 
 
+@pytest.mark.parametrize(("values", "kind"), [(("a", "b"), "U"), (("a", 1), "O"), ((1, 2), "O")])
+def test_many_values_are_texts_or_what_they_are(values, kind):
+    many = gd.Categories(*values).unpack(np.array([[1.0], [0.0], [1.0]]))
+    assert many.dtype.kind == kind
+    assert many.tolist() == [values[1], values[0], values[1]]
+
+
+@pytest.mark.parametrize("factor", FACTORS[1:])
+def test_both_bounds_are_values_and_their_neighbours_are_none(factor):
+    for bound, side in zip(factor.bounds, (-1, 1), strict=True):
+        assert factor.pack(bound) == bound
+        with pytest.raises(ArgumentError, match="must be a whole number from"):
+            factor.pack(bound + side)
+
+
 def packed(kind, layers):
     return NAMED.pack({"kind": kind, "layers": layers, "turn": 0})
 
@@ -167,6 +182,7 @@ def test_steps_of_whole_numbers_end_at_the_bounds(factor):
     low, high = factor.bounds
     assert factor.beyond(low, 1) == low + 1
     assert factor.beyond(low, -1, 5.0) == low
+    assert factor.beyond(high, -1) == high - 1
     assert factor.beyond(high, 1) == high
     assert factor.beyond(low, 1, 2.0) == high
     assert factor.beyond(high, -1, 2.0) == low

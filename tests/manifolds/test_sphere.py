@@ -81,6 +81,23 @@ def test_area_of_a_triangle_turns_a_transported_vector():
     np.testing.assert_allclose(turned, c, atol=1e-15)
 
 
+def test_transport_along_a_vector_whose_square_overflows():
+    """A turn in the plane of x and v, by an angle that float64 holds although its square is inf."""
+    x, v = np.array([1.0, 0.0, 0.0, 0.0]), np.array([0.0, 1e200, 0.0, 0.0])
+    for w, turned in [
+        (v / 1e200, [-math.sin(1e200), math.cos(1e200), 0.0, 0.0]),
+        (np.array([0.0, 0.0, 1.0, 0.0]), [0.0, 0.0, 1.0, 0.0]),
+    ]:
+        np.testing.assert_allclose(SPHERE.transport_along(x, v, w), turned, atol=4 * EPS)
+
+
+def test_tangent_parts_are_orthogonal_to_points_that_are_off_by_rounding():
+    """<x, a - <x, a> x / <x, x>> = 0 for x of any length, so that no step adds to an excess."""
+    x = (1 + 1e-7) * SPHERE.random_point(RNG(0))
+    a = 1e6 * x
+    assert abs(x @ SPHERE.to_tangent(x, a)) <= 8 * EPS * 1e6
+
+
 def test_log_at_the_antipode():
     x = SPHERE.random_point(RNG(0))
     with pytest.raises(CutLocusError, match="cut locus"):

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import logging
+import math
 import subprocess
 import sys
 import threading
 import time
 from concurrent.futures import ProcessPoolExecutor
+from itertools import pairwise
 
 import numpy as np
 import pytest
 
 import geoduel as gd
 from geoduel import errors
+from geoduel.study.answering import WAITS, Answering
 from geoduel.study.storage import MemoryStorage
 
 GOAL = np.array([0.5, 0.5, 0.5, 0.5])
@@ -94,6 +97,29 @@ def test_it_waits_for_questions_that_others_hold():
     study.optimize(gd.from_objective(size), 5)
     thread.join()
     assert study.progress().answered == 6
+
+
+def test_looks_for_a_question_are_ever_further_apart_up_to_the_longest_wait():
+    class Busy:
+        def ask(self):
+            raise errors.NothingToAskError("others hold all questions", 1.0)
+
+    waits, most = [], 40
+    answering = Answering(Busy(), gd.from_objective(size), 1, math.inf, (), None, ())
+
+    def wait(seconds):
+        waits.append(seconds)
+        if len(waits) == most:
+            answering.stop()
+
+    answering.over.wait = wait
+    answering.run(1, progress=False)
+    first, longest = WAITS
+    assert waits[0] == first
+    assert np.all(np.diff(waits) >= 0)
+    # A question that came just after a look waits little longer than it took to come.
+    assert max(b / a for a, b in pairwise(waits)) <= 1.5
+    assert waits[-1] == longest
 
 
 def test_waiting_ends_with_the_time():

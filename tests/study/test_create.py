@@ -26,6 +26,8 @@ def newton(**more):
         ({"method": "rrdngd"}, "phases="),
         ({"rng": -1}, "rng must be an int >= 0"),
         ({"budget": 0}, "budget must be an integer >= 1"),
+        ({"method": "ideal-point", "budget": 0}, "budget must be an integer >= 1"),
+        ({"method": "stp", "iterations": 2.5}, "iterations must be an integer >= 1"),
         ({"lease": 0}, "lease must be > 0"),
         ({"repeats": 1.0}, "repeats must be a share"),
         ({"votes": 0}, "votes must be an integer >= 1"),
@@ -103,6 +105,17 @@ def test_options_of_auto_are_compared():
     gd.create_study(SPHERE, catch=0.1, **again)
     with pytest.raises(errors.ArgumentError, match=r"catch=0.2 differs"):
         gd.create_study(SPHERE, catch=0.2, **again)
+
+
+def test_options_of_the_method_that_walks_inside_another_are_compared():
+    """Where some values have no geodesics, the method for the rest is a part of one for all."""
+    mixed = gd.space(kind=["a", "b"], gain=(-12, 12), bass=(-6, 6))
+    again = {"storage": MemoryStorage(), "study_name": "s", "load_if_exists": True}
+    first = gd.create_study(mixed, rng=0, x_tol=0.1, **again)
+    assert "method" in first.settings["method"]
+    gd.create_study(mixed, x_tol=0.1, **again)
+    with pytest.raises(errors.ArgumentError, match=r"x_tol=0.2 differs"):
+        gd.create_study(mixed, x_tol=0.2, **again)
 
 
 def test_auto_is_for_people():

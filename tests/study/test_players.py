@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 
@@ -9,7 +11,7 @@ import geoduel as gd
 from geoduel import errors
 from geoduel.study.log import Book, chain, event_line
 from geoduel.study.log import Row as LogRow
-from geoduel.study.players import QuestionPlayer, StepPlayer, player
+from geoduel.study.players import Member, QuestionPlayer, StepPlayer, player
 
 SPHERE = gd.Sphere(3)
 START = np.array([1.0, 0.0, 0.0])
@@ -107,6 +109,7 @@ def test_it_stops_after_its_iterations():
     while play.stop_reason is None:
         tell(book, play, "a")
     assert play.stop_reason == "iterations"
+    assert play.iteration == 2
     assert list(play.questions(book, 99, None)) == []
 
 
@@ -125,6 +128,44 @@ def test_votes_are_decided_once_the_rest_cannot_change_them():
     assert second.role == "vote"
     tell(book, play, "a", "bob")
     assert next(play.questions(book, 99, "cyd")).at[0] == second.at[0] + 1
+
+
+def test_two_votes_that_disagree_are_a_tie():
+    pair = Member(np.zeros(3), np.ones(3), math.nan)
+    pair.vote(-1, 1.0, 2)
+    assert pair.answer is None
+    pair.vote(1, 1.0, 2)
+    assert pair.answer == 0
+
+
+def test_iterations_of_methods_for_people_are_answers_but_skips(nudge):
+    play, book = make(nudge(), iterations=3), Book()
+    for word, count in [("a", 1), ("skip", 1), ("tie", 2)]:
+        tell(book, play, word)
+        assert play.iteration == count
+        assert play.stop_reason is None
+    tell(book, play, "b")
+    assert play.stop_reason == "iterations"
+
+
+@pytest.mark.parametrize("by_event", [False, True])
+def test_an_answer_has_random_numbers_of_its_own(nudge, by_event):
+    """Those of its duel, so that other events change nothing; in format 1 those of its event."""
+    play, book = make(nudge(), by_event=by_event), Book()
+    for word in "aba":
+        tell(book, play, word)
+    keys = [[5, given.number] if by_event else [5, given.duel, 4] for given in book.given]
+    drawn = [np.random.default_rng(key).integers(1000) for key in keys]
+    assert [heard[-1] for heard in play.state.heard] == drawn
+
+
+def test_the_history_is_thinned_where_it_is_old(nudge):
+    play, book = make(nudge(shrink=1.0)), Book()
+    for k in range(1, 402):
+        tell(book, play, "a")
+        answered = [count for count, _ in play.history]
+        assert len(answered) == (k if k <= 400 else 301)
+    assert answered == [*range(1, 200, 2), *range(201, 402)]
 
 
 def test_methods_hear_side_and_rater(nudge, replay):

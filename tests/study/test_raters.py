@@ -30,6 +30,14 @@ def test_what_is_counted_can_be_taken_back():
     assert tally == Tally()
 
 
+def test_the_same_answer_agrees_and_a_tie_half():
+    tally = Tally()
+    for again, agreed in [("a", 1.0), ("tie", 1.5), ("b", 1.5)]:
+        tally.compare("a", again, 1)
+        assert tally.agreed == agreed
+    assert tally.repeats == 3
+
+
 def test_a_skip_says_nothing():
     tally = Tally()
     tally.compare("skip", "a", 1)

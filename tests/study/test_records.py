@@ -9,7 +9,7 @@ import pytest
 
 import geoduel as gd
 from geoduel.study.log import Entry
-from geoduel.study.records import as_duel
+from geoduel.study.records import as_duel, dataframe
 
 PLANE = gd.Euclidean(2)
 ENTRY = Entry(id=3, a=[0.1, 0.2], b=[1.0, 0.0], role="question", left="b", asked=5.0, rater="ann")
@@ -49,3 +49,20 @@ def test_points_with_names_are_dictionaries_and_arrays():
     assert duel.a == {"gain": 0.1, "bass": 0.2}
     np.testing.assert_array_equal(duel.points, [[0.1, 0.2], [1.0, 0.0]])
     assert duel == as_duel(ENTRY, np.dtype(float), PLANE)
+
+
+def test_a_table_has_a_column_for_each_point():
+    """Questions that show fewer points than others have none in the columns of the rest."""
+    pandas = pytest.importorskip("pandas")
+    three = replace(ENTRY, id=4, more=([0.5, 0.5],), left=None, answer="c>ab", answered=7.5)
+    duels = [as_duel(entry, np.dtype(float), PLANE) for entry in (ENTRY, three)]
+    table = dataframe(duels, PLANE)
+    assert list(table.columns[:3]) == ["a", "b", "c"]
+    assert table.index.tolist() == [3, 4]
+    assert table.loc[3, "c"] is None
+    np.testing.assert_array_equal(table.loc[4, "c"], [0.5, 0.5])
+    assert table.loc[4, "seconds"] == 2.5
+    assert pandas.isna(table.loc[3, "seconds"])
+    assert list(dataframe(duels[:1], PLANE).columns[:2]) == ["a", "b"]
+    assert "c" not in dataframe(duels[:1], PLANE)
+    assert dataframe([], PLANE).empty

@@ -79,6 +79,14 @@ def test_looking_around_from_the_best_point_finds_nothing():
     assert asked == 3 * 6  # three directions at the six distances 1e-4 to 10
 
 
+def test_looking_around_goes_from_the_longest_to_the_shortest_distance():
+    frame, rng = Frame(np.ones(3), np.eye(3)), np.random.default_rng(0)
+    around, centre = next(look_around(gd.Euclidean(3), frame, 1e-4, 10.0, rng, None, 0.0))
+    assert np.array_equal(centre, np.ones((18, 3)))
+    away = np.linalg.norm(around - centre, axis=1)
+    np.testing.assert_allclose(away, np.repeat([10, 1, 0.1, 1e-2, 1e-3, 1e-4], 3), rtol=1e-10)
+
+
 def test_wrong_answers_alone_find_nothing_better():
     """A winner is asked again: of twenty looks around the best point few leave it."""
     frame, rng, coins = Frame(np.zeros(3), np.eye(3)), np.random.default_rng(0), []

@@ -43,6 +43,25 @@ def test_a_thousand_dimensions():
     assert last.duels <= 1.3 * 15_248
 
 
+def test_a_duel_from_outside_is_one_more_for_the_fit():
+    """Unless it says nothing: before the fit begins, of one point, of one without a direction."""
+    sphere, method, rng = gd.Sphere(3), gd.DuelNewton(), np.random.default_rng(0)
+    a, b, c = np.eye(3)
+    early = method.start(sphere, a, rng)
+    assert method.learn(sphere, early, a, b, 1) is None
+    states = []
+    gd.minimize(
+        gd.from_objective(lambda x: -x[0]), sphere, (a + b + c) / np.sqrt(3), method=method,
+        budget=40, rng=0, callback=lambda p: states.append(p.state) and None,
+    )  # fmt: skip
+    state = states[-1]
+    point = state.frame.point
+    learned = method.learn(sphere, state, b, c, -1).window.answers
+    assert np.array_equal(learned, [*state.window.answers, -1])
+    assert method.learn(sphere, state, b, b, -1) is state
+    assert method.learn(sphere, state, b, -point, -1) is state
+
+
 def test_duels_of_a_block_share_a_centre(cases):
     """The window holds 7.5 blocks here; of the 22 before it, gradients are remembered."""
     case, states = cases["quadratic"](0), []

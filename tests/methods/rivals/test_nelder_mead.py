@@ -45,6 +45,28 @@ def test_a_turn_of_the_axes_turns_the_run():
     assert sphere.dist(result.x, goal) < 1e-6  # f is flat to √eps around its least value
 
 
+@pytest.mark.parametrize(
+    ("answers", "place"),
+    [
+        ((-1, -1), 1 + 2 / 3),  # better than the best: expanded, in multiples of the reflection
+        ((1, 1, -1, -1), 0.75 - 1 / 6),  # better than the worst alone: contracted outside
+        ((1, 1, 1, -1), -(0.75 - 1 / 6)),  # no better: contracted inside
+    ],
+)
+def test_the_worst_vertex_goes_where_gao_and_han_send_it(answers, place):
+    """Factors for d = 3, along the line from the worst vertex through the centre of the rest."""
+    space, method = gd.Euclidean(3), NelderMead()
+    rest = np.vstack([np.zeros(3), np.eye(3)[:2]])
+    worst = np.array([0.0, 0.0, 2.0])
+    state = method.start(space, rest[0], np.random.default_rng(0))
+    steps = method.step(space, state._replace(vertices=(*rest, worst)), np.random.default_rng(0))
+    asked = steps.send(None)
+    for answer in answers[:-1]:
+        asked = steps.send(answer)
+    centre = rest.mean(axis=0)
+    np.testing.assert_allclose(asked[0], centre + place * (centre - worst), atol=1e-15)
+
+
 def test_vertices_half_a_world_apart_begin_anew():
     sphere = gd.Sphere(3)
     method = NelderMead()
