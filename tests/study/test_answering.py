@@ -101,6 +101,8 @@ def test_it_waits_for_questions_that_others_hold():
 
 def test_looks_for_a_question_are_ever_further_apart_up_to_the_longest_wait():
     class Busy:
+        storage = MemoryStorage()
+
         def ask(self):
             raise errors.NothingToAskError("others hold all questions", 1.0)
 

@@ -408,7 +408,7 @@ def test_scars(kind, exports, tmp_path):
     """Wounds of the text, under a right digest or the old one."""
     text = write(tmp_path / "s.jsonl", exports[kind]).read_text()
     counts = try_scars(text, tmp_path / "s.jsonl", FEW.get(kind, 60), seed=1)
-    assert counts["refused"] > counts["loaded"]
+    assert counts["refused"] >= counts["loaded"]
 
 
 @pytest.mark.slow

@@ -12,6 +12,7 @@ import pytest
 
 import geoduel as gd
 from geoduel.errors import ArgumentError
+from geoduel.study.names import rater_name
 from geoduel.web import Board, Content, Turned
 from geoduel.web.app import (
     AnsweredReply,
@@ -26,7 +27,6 @@ from geoduel.web.app import (
 )
 from geoduel.web.board import slug
 from geoduel.web.pages import static
-from geoduel.web.raters import rater_name
 
 PLANE = gd.Rotations(2)
 PICTURE = Content(b"\x89PNG", "image/png", "a horizon")

@@ -12,7 +12,7 @@ import numpy as np
 
 from .._support.check import as_generator, positive_int
 from .._support.progress import progress_bar, thin
-from ..errors import ArgumentError, BudgetExhaustedError, TiesWarning
+from ..errors import ArgumentError, BudgetExhaustedError, RadiusWarning, TiesWarning
 from ..manifolds import Sphere
 from ..methods import Method
 from ..optimize import TIES_WORTH_A_WARNING
@@ -347,7 +347,9 @@ class _Run:
             self.labels = LabelDuel(self.open, self.budget)
             x0 = self.labels.start(draw, x0, far)
         budget = self.budget if self.labels is None else max(1, self.budget // LABELS_A_DUEL)
-        self.method, _ = self.method.plan(self.manifold, x0, iterations=None, budget=budget)
+        with warnings.catch_warnings():  # settings as published have no probes to speak of
+            warnings.simplefilter("ignore", RadiusWarning)
+            self.method, _ = self.method.plan(self.manifold, x0, iterations=None, budget=budget)
         self.state = self.method.start(self.manifold, x0, self.rng)
         self.record()
 

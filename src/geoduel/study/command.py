@@ -218,7 +218,7 @@ def revoke(
     rater: Annotated[str, typer.Argument(metavar="RATER", help="Whose link it is.")],
 ) -> None:
     """Take a rater's own link to the duel page back; those of others stay good."""
-    from ..web.raters import revoke_link  # the page's, and needs nothing that is not there
+    from .names import revoke_link
 
     revoke_link(load(storage, name), rater)
     print(f"{printable(rater)}'s link is void; the owner's page makes a new one")

@@ -25,6 +25,7 @@ from starlette.responses import StreamingResponse
 
 from .._version import __version__
 from ..errors import ArgumentError, GeoduelError, StorageError
+from ..study.names import rater_name
 from .board import CANNOT, GRADED, RANKING, Board
 from .guard import NAMED, OWNER, RATER, Guard, Rate, client_of, cookie
 from .keys import Keys, Who
@@ -32,7 +33,6 @@ from .numbers import as_json
 from .owner import agreement, answer_map, convergence
 from .pages import STATIC, page, static
 from .panes import Content, Turned, turned
-from .raters import rater_name
 
 __all__ = ["create_app"]
 

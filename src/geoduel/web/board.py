@@ -31,10 +31,10 @@ from ..errors import (
 )
 from ..methods.people.questions import PersonMethod
 from ..study.log import STRENGTHS
+from ..study.names import claim, link_numbers, revoke_link
 from ..study.ranking import LETTERS
 from .numbers import Numbers, as_json, numbers, unit, within
 from .panes import Content, Turned, content, plain
-from .raters import claim, link_numbers, revoke_link
 
 if TYPE_CHECKING:
     from ..study import Duel, Progress, Study

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 import geoduel as gd
-from geoduel.methods.descent.covariance import Covariance, Factors
 
 MEDIANS = {"quadratic": 898, "quartic": 471, "karcher": 355, "rotation": 203}
 
@@ -12,23 +11,6 @@ MEDIANS = {"quadratic": 898, "quartic": 471, "karcher": 355, "rotation": 203}
 @pytest.mark.parametrize("name", MEDIANS)
 def test_duels_to_nine_digits(name, measure):
     assert np.median([measure(name, "duel-csa", s) for s in range(3)]) <= 1.3 * MEDIANS[name]
-
-
-@pytest.mark.parametrize("metric", [Covariance.of(np.eye(20)), Factors.empty(20)])
-def test_steps_that_agree_stretch_the_metric_their_way(metric):
-    h = np.sqrt(20) * np.eye(20)[0]
-    for k in range(60):
-        metric = metric.learn(h, True, k, 2)
-    across = np.linalg.norm(metric @ np.eye(20)[1])
-    assert np.linalg.norm(metric @ np.eye(20)[0]) > 2 * across
-
-
-def test_the_root_of_the_covariance_is_a_root():
-    rng = np.random.default_rng(0)
-    metric = Covariance.of(np.eye(4))
-    for k in range(30):  # in four dimensions the root is never late
-        metric = metric.learn(rng.standard_normal(4), True, k, 2)
-    np.testing.assert_allclose(metric.A @ metric.A.T, metric.C, rtol=1e-12, atol=1e-12)
 
 
 def test_limited_memory_above_300_dimensions():

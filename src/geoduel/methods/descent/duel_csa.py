@@ -141,12 +141,12 @@ class DuelCSA(RankedMethod):
         """Steps of all problems together, where stacked matrices are faster than one by one."""
         if self.domain is not None or self.ranking or manifold.dim > STACKED:
             return (yield from super().steps(manifold, states, rngs))
-        new = states.copy()
+        new, m = states.copy(), self.per_step(manifold.dim)
         begun = [j for j, state in enumerate(states) if isinstance(state, CSAState)]
         rest = [j for j, state in enumerate(states) if isinstance(state, Begin)]
         if begun:
             these = [states[j] for j in begun], [rngs[j] for j in begun]
-            ends = yield from renumbered(strides(self, manifold, *these), begun)
+            ends = yield from renumbered(strides(self, m, manifold, *these), begun)
             for j, end in zip(begun, ends, strict=True):
                 new[j] = end
         if rest:

@@ -8,26 +8,24 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from ...manifolds.base import Manifold
 from ..frame import at_least, reach
 from ..rounds import Rounds
-from .base import beyond_digits, converged
+from .base import DescentMethod, beyond_digits, converged
 from .blocks import Probes, mirrored, parts
 from .covariance import Covariance, cumulated
 from .stacks import Frames
-
-if TYPE_CHECKING:
-    from .duel_csa import DuelCSA
 
 __all__ = ["strides"]
 
 
 def strides(
-    method: DuelCSA,
+    method: DescentMethod,
+    m: int,
     manifold: Manifold,
     states: Sequence[Any],
     rngs: Sequence[np.random.Generator],
@@ -38,6 +36,8 @@ def strides(
     ----------
     method : DuelCSA
         Its settings; it has no domain.
+    m : int
+        Directions of a step.
     manifold : Manifold
         Where the points live.
     states : sequence of CSAState
@@ -45,7 +45,7 @@ def strides(
     rngs : sequence of numpy.random.Generator
         One a problem.
     """
-    probes = [_probes(method, manifold, states[part], rngs[part]) for part in parts(len(states))]
+    probes = [_probes(method, m, manifold, states[part], rngs[part]) for part in parts(len(states))]
     signs, _, served = yield from mirrored(manifold, probes)
     ends: list[Any] = []
     for each, s in zip(probes, signs, strict=True):
@@ -54,14 +54,14 @@ def strides(
 
 
 def _probes(
-    method: DuelCSA,
+    method: DescentMethod,
+    m: int,
     manifold: Manifold,
     states: Sequence[Any],
     rngs: Sequence[np.random.Generator],
 ) -> Probes:
     """Directions, and probes along them, widened where answers differ like coins."""
     d = manifold.dim
-    m = method.per_step(d)
     drawn = np.stack([rng.standard_normal((d, m)) for rng in rngs])
     z = math.sqrt(d) * np.linalg.qr(drawn)[0].mT
     again, noises = [], []
@@ -85,7 +85,9 @@ def _probes(
 
 
 @np.errstate(all="ignore")  # what overflows ends a run
-def _after(method: DuelCSA, manifold: Manifold, probes: Probes, signs: np.ndarray) -> list[Any]:
+def _after(
+    method: DescentMethod, manifold: Manifold, probes: Probes, signs: np.ndarray
+) -> list[Any]:
     """The states after the answers: a step, and the path, σ and covariance after it."""
     states, frames, d = probes.states, probes.frames, manifold.dim
     m = probes.e.shape[1]

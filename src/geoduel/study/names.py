@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from ..errors import ArgumentError
 
 if TYPE_CHECKING:
-    from ..study import Study
+    from .study import Study
 
 __all__ = ["claim", "link_numbers", "rater_name", "revoke_link"]
 

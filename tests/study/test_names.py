@@ -1,0 +1,34 @@
+"""Names of raters, which are given once, and whose links can be taken back."""
+
+import pytest
+
+import geoduel as gd
+from geoduel import errors
+from geoduel.study.names import claim, link_numbers, rater_name, revoke_link
+
+
+def study():
+    return gd.create_study(gd.Rotations(2), rng=0)
+
+
+@pytest.mark.parametrize("text", ["", "   ", "a" * 41, "a\x00b", "a\u200bb"])
+def test_what_is_no_name(text):
+    with pytest.raises(errors.ArgumentError, match="1 to 40 printable"):
+        rater_name(text)
+
+
+def test_names_that_look_alike_are_given_once():
+    s = study()
+    assert claim(s, "Ann")
+    assert not claim(s, "ＡＮＮ")
+    s.tell(s.ask(rater="Bob"), "a")
+    assert not claim(s, "bob")
+
+
+def test_links_are_counted_for_each_rater():
+    s = study()
+    assert revoke_link(s, " Ann  Lee ") == 1
+    assert revoke_link(s, "Bob") == 1
+    assert revoke_link(s, "Ann Lee") == 2
+    assert link_numbers(s) == {"Ann Lee": 2, "Bob": 1}
+    assert not claim(s, "Ann Lee")
