@@ -458,13 +458,13 @@ def row(case: tuple[str, str, str, Any, int]) -> Row:
 def main() -> None:
     parser = results_parser(__doc__)
     parser.add_argument("--seeds", type=int, default=24)
-    parser.add_argument("--runs", type=int, help="most runs; without --full 60")
+    parser.add_argument("--runs", type=int, help="most runs; without --full 20")
     parser.add_argument("--minutes", type=float, default=math.inf, help="after which none begins")
     parser.add_argument("--workers", type=int, default=1, help="processes")
     parser.add_argument("--methods", nargs="*", default=list(METHODS))
     parser.add_argument("--places", nargs="*", default=[], help="names of places, or of kinds")
     given = parser.parse_args()
-    runs = given.runs or (None if given.full else 60)
+    runs = given.runs or (None if given.full else 20)
     results = Results(__file__, given.save, seeds=[FIRST_SEED, FIRST_SEED + given.seeds - 1])
     of = cases(given.methods, given.places, given.seeds)
     found: list[Row] = []

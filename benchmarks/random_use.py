@@ -81,7 +81,7 @@ def main() -> None:
     given = parser.parse_args()
     module = test_module("study/test_random_use.py")
     kinds = given.kinds or list(module.KINDS)
-    most = given.histories or (10_000 if given.full else 2 * len(module.KINDS))
+    most = given.histories or (10_000 if given.full else len(module.KINDS))
     unit = ROUND if given.full or given.histories else 1
     stored = read("random_use") if given.more else {}
     counts = {

@@ -160,7 +160,7 @@ def test_an_answer_has_random_numbers_of_its_own(nudge, by_event):
 
 
 def test_the_history_is_thinned_where_it_is_old(nudge):
-    play, book = make(nudge(shrink=1.0)), Book()
+    play, book, answered = make(nudge(shrink=1.0)), Book(), []
     for k in range(1, 402):
         tell(book, play, "a")
         answered = [count for count, _ in play.history]

@@ -170,7 +170,7 @@ class Use(RuleBasedStateMachine):
         if study.catalogue is not None:
             fresh = [duel for duel in duels if duel.role == "question" and duel.id >= self.counted]
             assert all(duel.items is not None for duel in fresh)
-            assert not {i for duel in fresh for i in duel.items} & gone
+            assert not {i for duel in fresh for i in duel.items or ()} & gone
 
     def _infeasible(self, study: gd.Study) -> set[int]:
         """Items of which somebody said that they cannot be; what is asked before is not new."""

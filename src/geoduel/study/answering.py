@@ -28,7 +28,8 @@ logger = logging.getLogger("geoduel")
 class Asked(Protocol):
     """What is needed of a study."""
 
-    storage: Storage
+    @property
+    def storage(self) -> Storage: ...
 
     def ask(self) -> Duel: ...
     def _tell(self, duel: Duel, answer: str, *, durable: bool) -> Duel: ...

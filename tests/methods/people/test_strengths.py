@@ -84,7 +84,7 @@ def test_who_states_strengths_is_asked_and_known_as_well(manifold):
     method, x0 = gd.for_people(manifold), manifold.origin()
     rng = np.random.default_rng(0)
     person = draw_person(manifold, x0, rng)
-    state = method.start(manifold, x0, rng)
+    state, a, b = method.start(manifold, x0, rng), x0, x0
     for _ in range(22):
         a, b = method.propose(manifold, state, rng)
         said, strength = person.graded(a, b)
