@@ -181,7 +181,7 @@ class Use(RuleBasedStateMachine):
             duel.items["ab".index(letter)]
             for duel in duels
             if duel.items is not None and duel.state == "answered"
-            for letter in which.get(duel.infeasible, duel.infeasible)
+            for letter in which.get(duel.infeasible, duel.infeasible) or ""
         }
 
     @rule(which=WHICH, of=st.integers(0, 20), word=WORDS, rater=RATERS)
