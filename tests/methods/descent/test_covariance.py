@@ -41,6 +41,7 @@ def test_stacks_are_problems_of_their_own():
 
 def test_steps_that_go_on_lengthen_and_steps_that_turn_back_shorten():
     on = back = np.zeros(10)
+    longer, shorter, steady = 0.0, 0.0, False
     h = np.sqrt(10) * np.eye(10)[0]
     for k in range(30):
         on, _, longer = cumulated(on, h, k, 2)
