@@ -119,3 +119,19 @@ def test_nan_in_nan_out(name, library):
         for b in (stack[1], lost):
             assert np.isnan(b).any()
             assert not np.any(np.isfinite(b) & (b != 0))  # triangles keep their zeros
+
+
+@pytest.mark.parametrize("n", [1, 3, 5])
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+def test_singular_values_of_what_is_not_finite_are_nan(n, bad):
+    """LAPACK may never return from an infinite number; a stack keeps its other results."""
+    one, other = np.random.default_rng(0).standard_normal((2, n, n))
+    wanted = linalg.svd(other)
+    one[0, 0] = bad
+    assert all(np.isnan(part).all() for part in linalg.svd(one))
+    assert np.isnan(linalg.svdvals(one)).all()
+    for got, part in zip(linalg.svd(np.stack([one, other])), wanted, strict=True):
+        assert np.isnan(got[0]).all()
+        np.testing.assert_allclose(got[1], part, atol=1e-14)
+    large = np.full((n, n), 1e200)  # whose squares no double holds
+    np.testing.assert_allclose(linalg.svdvals(large)[0], n * 1e200)

@@ -7,42 +7,16 @@ from contextlib import suppress
 import numpy as np
 import pytest
 from hypothesis import given, settings
-from samples.points import inputs
+from samples.points import MANIFOLDS, inputs
 
 import geoduel as gd
 from geoduel._numerics.arrays import expand
+from geoduel.domains.mixture import is_mixed
 from geoduel.errors import ArgumentError, GeoduelError
 
 RNG = np.random.default_rng
 
-GEOMETRIES = [
-    gd.Euclidean(2),
-    gd.Euclidean(1),
-    gd.Sphere(2),
-    gd.Sphere(3),
-    gd.Sphere(2, 3),
-    gd.Torus(1),
-    gd.Torus(3),
-    gd.Rotations(2),
-    gd.Rotations(3),
-    gd.Rotations(4),
-    gd.Stiefel(2, 1),
-    gd.Stiefel(3, 2),
-    gd.Stiefel(4, 2, metric="canonical"),
-    gd.Stiefel(2, 2),
-    gd.Grassmann(2, 1),
-    gd.Grassmann(4, 2),
-    gd.Hyperbolic(1),
-    gd.Hyperbolic(2),
-    gd.Simplex(2),
-    gd.Simplex(3),
-    gd.SPD(1),
-    gd.SPD(2),
-    gd.SPD(2, metric="log-euclidean"),
-    gd.SPD(2, metric="bures-wasserstein"),
-    gd.Product(gd.Sphere(2), gd.SPD(2), weights=(1.0, 2.0)),
-    gd.Power(gd.Sphere(3), 2),
-]
+GEOMETRIES = [m for m in MANIFOLDS if m.names is None and not is_mixed(m)]
 FLOATS = pytest.mark.parametrize("dtype", [np.float64, np.float32], ids=["float64", "float32"])
 EVERY = pytest.mark.parametrize("m", GEOMETRIES, ids=str)
 

@@ -7,6 +7,7 @@ therefore goes straight to LAPACK; stacks, torch and other arrays go to their ow
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from functools import cache
 from typing import Any
 
@@ -83,12 +84,26 @@ def _nan_in_nan_out(name: str, a: Array) -> Any:
         finite = xp.all(xp.isfinite(a), axis=(-2, -1))
         if bool(xp.all(finite)):
             raise
-        parts = routine(xp.where(finite[..., None, None], a, identity(a)))
+        return _marked(routine, a, finite)
 
-        def marked(part: Array) -> Array:
-            return xp.where(expand(finite, part.ndim - finite.ndim), part, math.nan * part)
 
-        return tuple(map(marked, parts)) if isinstance(parts, tuple) else marked(parts)
+def _marked(routine: Callable[[Array], Any], a: Array, finite: Array) -> Any:
+    """Factorise the finite matrices of a stack; the results of the others are NaN."""
+    xp = namespace(a)
+    parts = routine(xp.where(finite[..., None, None], a, identity(a)))
+
+    def marked(part: Array) -> Array:
+        return xp.where(expand(finite, part.ndim - finite.ndim), part, math.nan * part)
+
+    return tuple(map(marked, parts)) if isinstance(parts, tuple) else marked(parts)
+
+
+def _endless(a: Array) -> bool:
+    """Whether LAPACK's gesdd may never return: infinite numbers make it go in circles.
+
+    Libraries other than NumPy look at their numbers first.
+    """
+    return type(a) is np.ndarray and not np.isfinite(a).all()
 
 
 def eigh(a: Array) -> tuple[Array, Array]:
@@ -111,11 +126,15 @@ def eigvalsh(a: Array) -> Array:
 
 def svd(a: Array) -> tuple[Array, Array, Array]:
     """Singular value decomposition ``u, s, vt`` of square matrices."""
+    if _endless(a):
+        return _marked(np.linalg.svd, a, np.isfinite(a).all(axis=(-2, -1)))
     return tuple(fast_lapack("gesdd", a) or _nan_in_nan_out("svd", a))
 
 
 def svdvals(a: Array) -> Array:
     """Descending singular values of square matrices."""
+    if _endless(a):
+        return svd(a)[1]
     found = fast_lapack("gesdd", a, 0)
     return found[1] if found else _nan_in_nan_out("svdvals", a)
 

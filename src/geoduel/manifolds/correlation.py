@@ -9,7 +9,7 @@ from functools import cached_property
 
 import numpy as np
 
-from .._numerics.arrays import Array, eps, namespace
+from .._numerics.arrays import Array, eps, fails, namespace
 from .._numerics.linalg import cholesky, congruence, factor, identity
 from .._support.check import positive_int
 from ..errors import NotOnManifoldError
@@ -151,7 +151,7 @@ class Correlation(Manifold):
         """
         xp, a = namespace(a), (a + a.mT) / 2
         variance = xp.linalg.diagonal(a)
-        if not bool(xp.all(xp.isfinite(a)) & xp.all(variance > 0)):
+        if fails(xp.isfinite(a)) or fails(variance > 0):
             raise NotOnManifoldError(
                 f"to_manifold on {self}: a variance is not positive, or an entry not finite"
             )
