@@ -407,8 +407,9 @@ def try_scars(text: str, path: Path, count: int, seed: int) -> Counter[str]:
 def test_scars(kind, exports, tmp_path):
     """Wounds of the text, under a right digest or the old one."""
     text = write(tmp_path / "s.jsonl", exports[kind]).read_text()
-    counts = try_scars(text, tmp_path / "s.jsonl", FEW.get(kind, 60), seed=1)
-    assert counts["refused"] >= counts["loaded"]
+    count = max(16, FEW.get(kind, 60))
+    counts = try_scars(text, tmp_path / "s.jsonl", count, seed=1)
+    assert counts["refused"] > counts["loaded"]
 
 
 @pytest.mark.slow

@@ -24,8 +24,17 @@ from ..schedules import Schedule, as_schedule, cosine
 from .priors import directions_of
 from .spectrum import Spectrum
 
-__all__ = ["ATTACKS", "ZORGD", "Averaging", "Climb", "Evolution", "Learning", "Slopes", "Values"]
-__all__ += ["named"]
+__all__ = [
+    "ATTACKS",
+    "ZORGD",
+    "Averaging",
+    "Climb",
+    "Evolution",
+    "Learning",
+    "Slopes",
+    "Values",
+    "named",
+]
 
 
 AT_ONCE = 50  # directions held in memory

@@ -19,14 +19,11 @@ from .frame import Frame, reach
 
 __all__ = ["LONGER", "Restarted", "alike", "elsewhere", "joined", "scale_of"]
 
-LONGER = (
-    5  # starts around the best end are farther off by a factor 2, so many times, then near again
-)
-JOINED = (
-    1e-3  # probes, in the distance of the start, below which a run may have joined the best end
-)
+# Starts around the best end are farther off by a factor 2, so many times, and then near again.
+LONGER = 5
+# Probes, in the distance of the start, below which a run may have joined the best end.
+JOINED = 1e-3
 NEAR = 3.0  # how near it then is, in the distance to the optimum that it states
-ALIKE = 1e-3  # points so far from an end, in the same unit, are as good as it for all that matters
 
 
 class Restarted(NamedTuple):

@@ -8,7 +8,7 @@ import pytest
 from samples.together import runs
 
 import geoduel as gd
-from geoduel.methods.descent import blocks as module
+from geoduel.methods.descent import stacks as module
 from geoduel.methods.descent.duel_newton import NewtonState
 
 RNG = np.random.default_rng

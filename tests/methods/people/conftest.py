@@ -16,14 +16,19 @@ from geoduel.methods.people.perception import (
 from geoduel.methods.people.strengths import USAGE
 
 
+def unasked(d: int) -> tuple[gd.Euclidean, Chart, Answers]:
+    """A flat space, a chart there, and no answers yet."""
+    manifold = gd.Euclidean(d)
+    chart = Chart.about(manifold, Frame(np.zeros(d), np.eye(d)), 0.5, np.zeros(d))
+    return manifold, chart, Answers.none(np.zeros(d)).in_chart(manifold, chart)
+
+
 @pytest.fixture(scope="session")
 def flat_answers():
     """Random questions on a flat space, in a chart there, answered at random."""
 
     def make(rng: np.random.Generator, n: int, d: int = 2) -> Answers:
-        manifold = gd.Euclidean(d)
-        chart = Chart.about(manifold, Frame(np.zeros(d), np.eye(d)), 0.5, np.zeros(d))
-        answers = Answers.none(np.zeros(d)).in_chart(manifold, chart)
+        manifold, chart, answers = unasked(d)
         for _ in range(n):
             a, b = rng.standard_normal((2, d))
             answer, left = (int(rng.integers(-1, 2)) for _ in range(2))
@@ -38,9 +43,7 @@ def flat_strengths():
     """Random duels on a flat space, each answered with a strength, by a rater who is half known."""
 
     def make(rng: np.random.Generator, n: int, d: int = 2) -> Answers:
-        manifold = gd.Euclidean(d)
-        chart = Chart.about(manifold, Frame(np.zeros(d), np.eye(d)), 0.5, np.zeros(d))
-        answers = Answers.none(np.zeros(d)).in_chart(manifold, chart)
+        manifold, chart, answers = unasked(d)
         for _ in range(n):
             a, b = rng.standard_normal((2, d))
             answer, left = (int(x) for x in rng.choice([-1, 1], 2))
@@ -58,9 +61,7 @@ def flat_choices():
     """Two duels, a choice of the best of three and one of the best of four, on a flat space."""
 
     def make(rng: np.random.Generator, d: int = 2) -> Answers:
-        manifold = gd.Euclidean(d)
-        chart = Chart.about(manifold, Frame(np.zeros(d), np.eye(d)), 0.5, np.zeros(d))
-        answers = Answers.none(np.zeros(d)).in_chart(manifold, chart)
+        manifold, chart, answers = unasked(d)
         for k in (2, 3, 4, 2):
             points = rng.standard_normal((k, d))
             a, b = np.repeat(points[:1], k - 1, axis=0), points[1:]

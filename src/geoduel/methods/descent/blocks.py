@@ -8,17 +8,16 @@ all of them; its noise and its counts are its own.
 from __future__ import annotations
 
 import math
-from collections.abc import Generator, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
 
 import numpy as np
 
-from ..._numerics.arrays import namespace
 from ...manifolds.base import Manifold
-from ..frame import at_least, reach, to_numpy
-from ..rounds import Round, Rounds
+from ..frame import at_least, reach
+from ..rounds import Rounds
 from .base import DescentMethod, beyond_digits
-from .noise import Noise
 from .rates import (
     BLUR,
     CLIP,
@@ -30,65 +29,9 @@ from .rates import (
     recent,
     shrink,
 )
-from .stacks import Frames, Quadratics, Seen, fits
+from .stacks import Frames, Probes, Quadratics, Seen, fits, together
 
-__all__ = ["STACKED", "Probes", "blocks", "mirrored", "parts"]
-
-STACKED = 40  # most dimensions in which stacked matrices are faster than one by one
-TOGETHER = 128  # problems whose matrices are stacked: more would not stay in the processor's cache
-
-
-class Probes(NamedTuple):
-    """What a stack of problems asks; n probes each, and some of them twice.
-
-    Attributes
-    ----------
-    states : sequence of NewtonState or CSAState
-        Of the problems before the block or the step.
-    frames : Frames
-        Their frames.
-    e, steps : ndarray of shape (b, n, d)
-        Whitened directions, and the probes along them.
-    again : list of ndarray
-        The rows asked twice.
-    noises : list of Noise
-        Which know that.
-    """
-
-    states: Sequence[Any]
-    frames: Frames
-    e: np.ndarray
-    steps: np.ndarray
-    again: list[np.ndarray]
-    noises: list[Noise]
-
-    @property
-    def most(self) -> int:
-        """Duels of the problem that asks most."""
-        return self.e.shape[1] + max(map(len, self.again))
-
-    def filled(self, rows: np.ndarray, k: int) -> np.ndarray:
-        """The rows of each problem as they are asked, filled up to k with zeros."""
-        b, n, d = rows.shape
-        all_ = np.zeros((b, k, d))
-        all_[:, :n] = rows
-        for j, again in enumerate(self.again):
-            if len(again):
-                all_[j, n : n + len(again)] = rows[j, again]
-        return all_
-
-    def asked(self, k: int) -> np.ndarray:
-        """Which of k duels are asked, shape (b, k)."""
-        counts = self.e.shape[1] + np.array([len(again) for again in self.again])
-        return np.arange(k) < counts[:, None]
-
-    def heard(self, signs: np.ndarray) -> list[Noise]:
-        """What the answers to duels asked twice add to the noises."""
-        n = self.e.shape[1]
-        return [
-            noise.see(s[again], s[n : n + len(again)]) if len(again) else noise
-            for noise, again, s in zip(self.noises, self.again, signs, strict=True)
-        ]
+__all__ = ["blocks"]
 
 
 def blocks(
@@ -111,49 +54,16 @@ def blocks(
         One a problem.
     """
     farthest = reach(manifold) / 4
-    probes = [
-        _probes(method, manifold, states[part], rngs[part], farthest) for part in parts(len(states))
-    ]
-    signs, asked, served = yield from mirrored(manifold, probes)
-    ends: list[Any] = []
-    for each, s, there in zip(probes, signs, asked, strict=True):
-        ends += _after(method, manifold, each, s, there, farthest)
-    return [end if right else None for end, right in zip(ends, served, strict=True)]
-
-
-def parts(n: int) -> list[slice]:
-    """Of n problems, those whose matrices are stacked."""
-    return [slice(i, i + TOGETHER) for i in range(0, n, TOGETHER)]
-
-
-def mirrored(
-    manifold: Manifold, probes: Sequence[Probes]
-) -> Generator[Round, Any, tuple[list[np.ndarray], list[np.ndarray], np.ndarray]]:
-    """Ask the two ends of every probe of all stacks, in one round.
-
-    For each stack the answers, shape (b, k), and which of them were asked; and which of all the
-    problems were served.
-    """
-    k = max(each.most for each in probes)
-    pairs = [each.frames.pairs(manifold, each.filled(each.steps, k)) for each in probes]
-    xp = namespace(pairs[0][0])
-    x, y = (xp.concat(ends, axis=1) for ends in zip(*pairs, strict=True))
-    asked = [each.asked(k) for each in probes]
-    who = np.arange(x.shape[1])
-    answers, served = yield Round(who, x, y, np.concatenate(asked).T)
-
-    axes = tuple(range(2, x.ndim))
-    # Points that rounding makes equal tell nothing, whatever a noisy oracle says about them.
-    signs = (to_numpy(answers) * to_numpy(xp.any(x != y, axis=axes))).T
-    return [signs[part] for part in parts(len(who))], asked, served
+    probe = partial(_probes, method, manifold, farthest)
+    return together(manifold, states, rngs, probe, partial(_after, method, manifold, farthest))
 
 
 def _probes(
     method: DescentMethod,
     manifold: Manifold,
+    farthest: float,
     states: Sequence[Any],
     rngs: Sequence[np.random.Generator],
-    farthest: float,
 ) -> Probes:
     d = manifold.dim
     frames = Frames.of([state.frame for state in states])
@@ -183,10 +93,10 @@ def _probes(
 def _after(
     method: DescentMethod,
     manifold: Manifold,
+    farthest: float,
     probes: Probes,
     signs: np.ndarray,
     asked: np.ndarray,
-    farthest: float,
 ) -> list[Any]:
     """The states after the answers: a model, a step, and scale, metric and memory after it."""
     states, d = probes.states, manifold.dim

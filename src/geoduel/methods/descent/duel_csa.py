@@ -15,11 +15,11 @@ from ..duels import duels, mirrored_duels
 from ..frame import Frame, at_least, reach
 from ..rounds import Rounds, renumbered
 from .base import RankedMethod, capped, converged, recommend
-from .blocks import STACKED
 from .covariance import Covariance, Factors, cumulated
 from .first_step import Begin, First, begin, directions, first_step
 from .noise import Noise
 from .ranked import corners, ranked, scores, whole
+from .stacks import STACKED
 from .steps import strides
 
 __all__ = ["CSAState", "DuelCSA"]

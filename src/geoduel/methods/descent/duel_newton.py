@@ -18,7 +18,7 @@ from ..duels import mirrored_duels, projected_duels
 from ..frame import Frame, at_least, reach
 from ..rounds import Rounds, in_lock_step, renumbered
 from .base import RankedMethod, beyond_digits, converged, recommend
-from .blocks import STACKED, blocks
+from .blocks import blocks
 from .doubt import BEYOND, Anchor, Claim, Trail, beats, look_around
 from .face import NO_EXITS, Exits, Face, face_at
 from .first_step import POINT, Begin, First, begin, directions, first_step
@@ -39,6 +39,7 @@ from .rates import (
     recent,
     shrink,
 )
+from .stacks import STACKED
 
 __all__ = ["DuelNewton", "NewtonState"]
 

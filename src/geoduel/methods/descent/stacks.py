@@ -1,4 +1,4 @@
-"""Blocks of DuelNewton for many problems at once, and the duels they ask.
+"""Stacks of matrices, one for each of many problems, and the duels that these ask together.
 
 What `DuelNewton` does with matrices is done here with stacks of matrices, one for each of b
 problems, so that the interpreter works once for all of them. The steps have the same names. What
@@ -11,7 +11,7 @@ than in `geoduel.methods.descent.fit`. Where that fit finds only a part of H, th
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,9 +20,14 @@ from ..._numerics.arrays import Array, device, namespace
 from ...errors import CutLocusError, MissingOperationError
 from ...manifolds.base import Manifold
 from ..frame import RENEW, Frame, reach, to_numpy
+from ..rounds import Round, Rounds
 from .memory import CURVED, FAITH, Memory, Window, logistic
+from .noise import Noise
 
-__all__ = ["Frames", "Quadratics", "Seen", "fits"]
+__all__ = ["STACKED", "Frames", "Probes", "Quadratics", "Seen", "fits", "together"]
+
+STACKED = 40  # most dimensions in which stacked matrices are faster than one by one
+TOGETHER = 128  # problems whose matrices are stacked: more would not stay in the processor's cache
 
 
 class Frames(NamedTuple):
@@ -137,6 +142,97 @@ class Frames(NamedTuple):
             R = np.array(R)
             R[late] = old @ (1.5 * np.eye(old.shape[-1]) - 0.5 * (old.mT @ old))
         return Frames(y, R, moves), c[:, 0]
+
+
+class Probes(NamedTuple):
+    """What a stack of problems asks; n probes each, and some of them twice.
+
+    Attributes
+    ----------
+    states : sequence of NewtonState or CSAState
+        Of the problems before the block or the step.
+    frames : Frames
+        Their frames.
+    e, steps : ndarray of shape (b, n, d)
+        Whitened directions, and the probes along them.
+    again : list of ndarray
+        The rows asked twice.
+    noises : list of Noise
+        Which know that.
+    """
+
+    states: Sequence[Any]
+    frames: Frames
+    e: np.ndarray
+    steps: np.ndarray
+    again: list[np.ndarray]
+    noises: list[Noise]
+
+    @property
+    def most(self) -> int:
+        """Duels of the problem that asks most."""
+        return self.e.shape[1] + max(map(len, self.again))
+
+    def filled(self, rows: np.ndarray, k: int) -> np.ndarray:
+        """The rows of each problem as they are asked, filled up to k with zeros."""
+        b, n, d = rows.shape
+        all_ = np.zeros((b, k, d))
+        all_[:, :n] = rows
+        for j, again in enumerate(self.again):
+            if len(again):
+                all_[j, n : n + len(again)] = rows[j, again]
+        return all_
+
+    def asked(self, k: int) -> np.ndarray:
+        """Which of k duels are asked, shape (b, k)."""
+        counts = self.e.shape[1] + np.array([len(again) for again in self.again])
+        return np.arange(k) < counts[:, None]
+
+    def heard(self, signs: np.ndarray) -> list[Noise]:
+        """What the answers to duels asked twice add to the noises."""
+        n = self.e.shape[1]
+        return [
+            noise.see(s[again], s[n : n + len(again)]) if len(again) else noise
+            for noise, again, s in zip(self.noises, self.again, signs, strict=True)
+        ]
+
+
+def together(
+    manifold: Manifold,
+    states: Sequence[Any],
+    rngs: Sequence[np.random.Generator],
+    probe: Callable[[Sequence[Any], Sequence[np.random.Generator]], Probes],
+    after: Callable[[Probes, np.ndarray, np.ndarray], list[Any]],
+) -> Rounds:
+    """One iteration of each problem, in stacks: the two ends of every probe are asked in one round.
+
+    Parameters
+    ----------
+    manifold : Manifold
+        Where the points live.
+    states, rngs : sequence of state and of numpy.random.Generator
+        One a problem.
+    probe : callable
+        What a stack of problems asks, from its states and generators.
+    after : callable
+        Its next states, from its probes, the answers and which of them were asked, shape (b, k).
+    """
+    parts = [slice(i, i + TOGETHER) for i in range(0, len(states), TOGETHER)]
+    probes = [probe(states[part], rngs[part]) for part in parts]
+    k = max(each.most for each in probes)
+    pairs = [each.frames.pairs(manifold, each.filled(each.steps, k)) for each in probes]
+    xp = namespace(pairs[0][0])
+    x, y = (xp.concat(ends, axis=1) for ends in zip(*pairs, strict=True))
+    asked = np.concatenate([each.asked(k) for each in probes])
+    answers, served = yield Round(np.arange(len(states)), x, y, asked.T)
+
+    axes = tuple(range(2, x.ndim))
+    # Points that rounding makes equal tell nothing, whatever a noisy oracle says about them.
+    signs = (to_numpy(answers) * to_numpy(xp.any(x != y, axis=axes))).T
+    ends: list[Any] = []
+    for part, each in zip(parts, probes, strict=True):
+        ends += after(each, signs[part], asked[part])
+    return [end if right else None for end, right in zip(ends, served, strict=True)]
 
 
 class Quadratics(NamedTuple):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,9 +17,8 @@ from ...manifolds.base import Manifold
 from ..frame import at_least, reach
 from ..rounds import Rounds
 from .base import DescentMethod, beyond_digits, converged
-from .blocks import Probes, mirrored, parts
 from .covariance import Covariance, cumulated
-from .stacks import Frames
+from .stacks import Frames, Probes, together
 
 __all__ = ["strides"]
 
@@ -45,12 +45,8 @@ def strides(
     rngs : sequence of numpy.random.Generator
         One a problem.
     """
-    probes = [_probes(method, m, manifold, states[part], rngs[part]) for part in parts(len(states))]
-    signs, _, served = yield from mirrored(manifold, probes)
-    ends: list[Any] = []
-    for each, s in zip(probes, signs, strict=True):
-        ends += _after(method, manifold, each, s)
-    return [end if right else None for end, right in zip(ends, served, strict=True)]
+    probe = partial(_probes, method, m, manifold)
+    return together(manifold, states, rngs, probe, partial(_after, method, manifold))
 
 
 def _probes(
@@ -86,7 +82,11 @@ def _probes(
 
 @np.errstate(all="ignore")  # what overflows ends a run
 def _after(
-    method: DescentMethod, manifold: Manifold, probes: Probes, signs: np.ndarray
+    method: DescentMethod,
+    manifold: Manifold,
+    probes: Probes,
+    signs: np.ndarray,
+    asked: np.ndarray,
 ) -> list[Any]:
     """The states after the answers: a step, and the path, σ and covariance after it."""
     states, frames, d = probes.states, probes.frames, manifold.dim
