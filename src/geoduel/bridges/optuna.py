@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 import secrets
 import threading
+import time
 from collections import Counter, deque
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -48,6 +49,8 @@ __all__ = ["DuelSampler", "PreferenceSampler", "point_of", "suggest_point"]
 FAR = 1e6  # the largest entry of points of manifolds without bounds, unless the caller knows better
 AT_ONCE = 64  # questions of the method that are looked at together
 MISSES = 2  # failed trials after which a point loses its duels
+LOOK = 0.01  # seconds between two looks at what other threads have found
+PATIENCE = 1.0  # seconds after which a point that another thread tries is tried by a second one
 FINISHED = (TrialState.COMPLETE, TrialState.PRUNED, TrialState.FAIL)
 SEED = "geoduel:seed"  # the attribute of Optuna's study that lets other processes ask the same
 
@@ -144,7 +147,7 @@ class _Sampler(optuna.samplers.BaseSampler):
         self._settings = {"method": method, "domain": domain, "x0": x0, **options}
         self._seed = seed
         self._others = independent_sampler or optuna.samplers.RandomSampler(seed)
-        self._lock = threading.Lock()
+        self._lock = threading.Condition()
         self._begin(self._new_duels(0 if seed is None else seed))  # bad settings are told here
         self._of: str | None = None
 
@@ -154,7 +157,7 @@ class _Sampler(optuna.samplers.BaseSampler):
         return {name: value for name, value in vars(self).items() if name not in left}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state, _lock=threading.Lock(), _of=None)
+        self.__dict__.update(state, _lock=threading.Condition(), _of=None)
 
     def _new_duels(self, seed: int) -> Study:
         return create_study(self.manifold, rng=seed, **self._settings)
@@ -263,21 +266,31 @@ class DuelSampler(_Sampler):
         self._misses: Counter[bytes] = Counter()
         self._seen: set[int] = set()  # trials whose end is known
         self._asked: dict[int, bytes] = {}  # what each trial of this process should try
+        self._threads: dict[int, int] = {}  # by which thread
 
     def _next(self, study: Any, trial: Any) -> Array:
-        self._read(study)
-        try:
-            wanted = self._wanted()
-        except StudyFinishedError:
-            with suppress(RuntimeError):  # outside of study.optimize there is nothing to stop
-                study.stop()
-            return self._duels.recommend()
-        out = [self._tried(t) for t in study.get_trials(False, (TrialState.RUNNING,))]
-        held = {a.tobytes() for a in out if a is not None} | set(self._asked.values())
-        # Where all are being tried, the oldest once more: its trial may have died.
-        key = next((key for key in wanted if key not in held), next(iter(wanted)))
+        until = time.monotonic() + PATIENCE
+        while True:
+            self._read(study)
+            try:
+                wanted = self._wanted()
+            except StudyFinishedError:
+                with suppress(RuntimeError):  # outside of study.optimize there is nothing to stop
+                    study.stop()
+                return self._duels.recommend()
+            out = [self._tried(t) for t in study.get_trials(False, (TrialState.RUNNING,))]
+            held = {a.tobytes() for a in out if a is not None} | set(self._asked.values())
+            key = next((key for key in wanted if key not in held), None)
+            others = {self._threads[n] for n in self._asked} - {threading.get_ident()}
+            if key is not None or not others or time.monotonic() > until:
+                break
+            self._lock.wait(LOOK)
+            self._follow(study)
+        if key is None:  # all are being tried: the oldest once more, for its trial may have died
+            key = next(iter(wanted))
         if "fixed_params" not in trial.system_attrs:  # else it tries what was enqueued
             self._asked[trial.number] = key
+            self._threads[trial.number] = threading.get_ident()
         return wanted[key]
 
     def _read(self, study: Any) -> None:
@@ -289,6 +302,7 @@ class DuelSampler(_Sampler):
             self._seen.add(trial.number)
             tried = self._tried(trial)
             asked = self._asked.pop(trial.number, None)
+            self._threads.pop(trial.number, None)
             key = asked if tried is None else tried.tobytes()
             if key is not None and trial.state == TrialState.COMPLETE:
                 self._values.setdefault(key, sign * trial.value)
