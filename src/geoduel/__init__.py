@@ -10,7 +10,7 @@ result.x                                                   # best point
 
 from typing import TYPE_CHECKING
 
-from . import errors, theory
+from . import errors
 from ._support.lazy import lazy
 from ._support.moved import forward_old_modules
 from ._version import __version__
@@ -89,7 +89,7 @@ from .result import History, Result
 from .schedules import Schedule, constant, cosine, geometric
 
 if TYPE_CHECKING:
-    from . import plotting, study, web
+    from . import plotting, study, theory, web
     from .study import (
         Duel,
         Study,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -23,21 +24,23 @@ def lazy(package: str, file: str) -> Callable[[str], Any]:
     package, file : str
         ``__name__`` and ``__file__`` of the package.
     """
-    where = {
-        alias.name: "." * node.level + (node.module or "")
-        for block in ast.parse(Path(file).read_text(encoding="utf-8")).body
-        if isinstance(block, ast.If)
-        for node in block.body
-        if isinstance(node, ast.ImportFrom)
-        for alias in node.names
-    }
-
     elsewhere = moved_names(package)
 
+    @cache
+    def where() -> dict[str, str]:
+        return {
+            alias.name: "." * node.level + (node.module or "")
+            for block in ast.parse(Path(file).read_text(encoding="utf-8")).body
+            if isinstance(block, ast.If)
+            for node in block.body
+            if isinstance(node, ast.ImportFrom)
+            for alias in node.names
+        }
+
     def load(name: str) -> Any:
-        if name not in where:
+        if name not in where():
             return elsewhere(name)
-        home = where[name]
+        home = where()[name]
         if not home.strip("."):  # from . import name
             return import_module(home + name, package)
         return getattr(import_module(home, package), name)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import fields
+from importlib import import_module
 from typing import Any, Literal, TypedDict
 
 import numpy as np
@@ -26,43 +27,59 @@ from .paper.rrdngd import RRDNGD
 from .people.bisection import Bisection
 from .people.ideal_direction import IdealDirection
 from .people.ideal_point import IdealPoint
-from .rivals import (
-    SCOBO,
-    STP,
-    ComparisonNGD,
-    MinibatchSTP,
-    NelderMead,
-    OnePlusOne,
-    OnePlusOneCMA,
-    OrderACD,
-    OrderCD,
-    RankSGD,
-)
 
 __all__ = ["METHODS", "MethodName", "Settings", "named", "start_point"]
 
-METHODS: dict[str, type[Method]] = {
-    "auto": Auto,
-    "duel-newton": DuelNewton,
-    "duel-csa": DuelCSA,
-    "block": Block,
-    "rdngd": RDNGD,
-    "rrdngd": RRDNGD,
-    "rdfw": RDFW,
-    "bisection": Bisection,
-    "ideal-point": IdealPoint,
-    "ideal-direction": IdealDirection,
-    "stp": STP,
-    "minibatch-stp": MinibatchSTP,
-    "order-cd": OrderCD,
-    "order-acd": OrderACD,
-    "scobo": SCOBO,
-    "rank-sgd": RankSGD,
-    "comparison-ngd": ComparisonNGD,
-    "one-plus-one": OnePlusOne,
-    "one-plus-one-cma": OnePlusOneCMA,
-    "nelder-mead": NelderMead,
-}
+
+class _Methods(Mapping[str, type[Method]]):
+    """Methods by name. Those of others load when they are first asked for: few runs do."""
+
+    def __init__(self, own: dict[str, type[Method]], rivals: dict[str, str]) -> None:
+        self._own = own
+        self._rivals = rivals
+
+    def __getitem__(self, name: str) -> type[Method]:
+        if name in self._own:
+            return self._own[name]
+        return getattr(import_module(".rivals", __package__), self._rivals[name])
+
+    def __iter__(self) -> Iterator[str]:
+        yield from self._own
+        yield from self._rivals
+
+    def __len__(self) -> int:
+        return len(self._own) + len(self._rivals)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._own or name in self._rivals
+
+
+METHODS: Mapping[str, type[Method]] = _Methods(
+    {
+        "auto": Auto,
+        "duel-newton": DuelNewton,
+        "duel-csa": DuelCSA,
+        "block": Block,
+        "rdngd": RDNGD,
+        "rrdngd": RRDNGD,
+        "rdfw": RDFW,
+        "bisection": Bisection,
+        "ideal-point": IdealPoint,
+        "ideal-direction": IdealDirection,
+    },
+    rivals={
+        "stp": "STP",
+        "minibatch-stp": "MinibatchSTP",
+        "order-cd": "OrderCD",
+        "order-acd": "OrderACD",
+        "scobo": "SCOBO",
+        "rank-sgd": "RankSGD",
+        "comparison-ngd": "ComparisonNGD",
+        "one-plus-one": "OnePlusOne",
+        "one-plus-one-cma": "OnePlusOneCMA",
+        "nelder-mead": "NelderMead",
+    },
+)
 """The methods by the name that `geoduel.minimize` takes."""
 
 OTHER_NAMES = {"beta-ngd": "rdngd", "alpha-beta-ngd": "rrdngd"}
