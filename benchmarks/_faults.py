@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import copy
 import difflib
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
@@ -32,6 +33,9 @@ _LIKE: dict[type, type] = {
     ast.FloorDiv: ast.Mult,
     ast.Mod: ast.FloorDiv,
 }
+
+
+_CACHE = re.compile(r"^(functools\.)?(lru_)?cache\b")
 
 
 @dataclass(frozen=True)
@@ -73,7 +77,12 @@ class Mutant:
 
 
 def mutants_of(module: str) -> list[Mutant]:
-    """All faults that can be made in a module; annotations and docstrings have none."""
+    """All faults that can be made in a module.
+
+    None is made where it could not be seen, or only in words: in annotations, docstrings and the
+    texts of errors, in the size of a cache or whether there is one, and in whose line a warning
+    names.
+    """
     faults = _Faults(module)
     faults.visit(parsed(module))
     return faults.found
@@ -120,7 +129,7 @@ def _others(node: ast.AST) -> Iterator[ast.AST]:
         case ast.Continue():
             yield ast.Break()
         case ast.FunctionDef(decorator_list=decorators):
-            for k in range(len(decorators)):
+            for k in [k for k, one in enumerate(decorators) if not _CACHE.search(ast.unparse(one))]:
                 yield _with(node, decorator_list=[*decorators[:k], *decorators[k + 1 :]])
 
 
@@ -131,9 +140,14 @@ class _Faults(ast.NodeTransformer):
         self.module, self.number = module, number
         self.found: list[Mutant] = []
         self.depth = 0
+        self.raising = False
 
     def visit(self, node: ast.AST) -> ast.AST:
         if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
+            return node
+        if isinstance(node, ast.keyword) and node.arg in ("maxsize", "stacklevel"):
+            return node
+        if isinstance(node, ast.JoinedStr) and self.raising:
             return node
         for other in _others(node):
             here, kind, inside = len(self.found), type(node).__name__, self.depth > 0
@@ -148,6 +162,12 @@ class _Faults(ast.NodeTransformer):
         self.depth += 1
         node.body = [self.visit(part) for part in body]
         self.depth -= 1
+        return node
+
+    def visit_Raise(self, node: ast.Raise) -> ast.AST:
+        self.raising = True
+        self.generic_visit(node)
+        self.raising = False
         return node
 
     def generic_visit(self, node: ast.AST) -> ast.AST:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import ctypes
 import gc
+import hashlib
 import importlib
 import importlib.machinery
 import json
@@ -15,47 +16,29 @@ import sys
 import tempfile
 import time
 import traceback
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import zip_longest
 from pathlib import Path
 from types import CodeType, FunctionType
-from typing import Any
+from typing import Any, NamedTuple
 
 from _faults import SOURCE, Mutant, parsed
 
-__all__ = ["AT_MOST", "Outcome", "load_others", "trial"]
+__all__ = ["AT_IMPORT", "Usual", "digest", "load_others", "try_at_import", "try_mutants", "watch"]
 
 ROOT = SOURCE.parents[1]
 # Seconds of processor time.
-LONGEST = 900.0  # for tests of code without a fault
-AT_MOST = 30.0  # for tests of other modules; for those that one mutant is tried on
+PATIENCE = (3.0, 10.0)  # a test may take so long, and so many times as long as without a fault
+CHUNK = 8  # files of tests that one process watches
 MEMORY = 4 << 30  # bytes
+AT_IMPORT, NO_END = "at import", "takes far too long"
 # Packages of others that tests import: loaded once, before processes fork.
 OTHERS = (
     "numpy scipy.linalg scipy.optimize scipy.special scipy.stats hypothesis pytest _pytest.doctest"
-    " array_api_strict array_api_compat.numpy torch fastapi httpx jinja2 PIL.Image"
+    " array_api_strict array_api_compat.numpy torch fastapi httpx jinja2 PIL.Image sqlalchemy"
 )
-
-
-@dataclass
-class Outcome:
-    """What tests say about a module and mutants of it.
-
-    Attributes
-    ----------
-    killed : set of Mutant
-        Those that a test fails with, or takes ten times as long.
-    untouched : set of Mutant
-        Those that no test runs.
-    seconds : float
-        Processor time of the tests without a fault.
-    """
-
-    killed: set[Mutant]
-    untouched: set[Mutant]
-    seconds: float
 
 
 def load_others() -> None:
@@ -65,197 +48,303 @@ def load_others() -> None:
             importlib.import_module(name)
 
 
-def trial(
-    own: list[str],
-    others: list[str],
-    module: str,
-    mutants: list[Mutant],
-    seconds: float = AT_MOST,
-) -> Outcome:
-    """Try mutants of a module on its own tests, and the survivors on others.
+class Covered(NamedTuple):
+    """Lines of a module and those that tests run, its branches and those; the lines left out."""
 
-    Tests run once without a fault, then for each mutant those that run its line, until one fails.
+    counts: tuple[int, int, int, int]
+    missing: list[int]
+
+
+@dataclass
+class Usual:
+    """What tests do without a fault.
+
+    Attributes
+    ----------
+    each : dict
+        Processor time by test.
+    near : dict
+        By module, the tests that run each line; ``""`` stands for the import.
+    covered : dict
+        By module, how much of it runs.
+    """
+
+    each: dict[str, float] = field(default_factory=dict)
+    near: dict[str, dict[int, list[str]]] = field(default_factory=dict)
+    covered: dict[str, Covered] = field(default_factory=dict)
+
+    def tests_of(self, mutant: Mutant, own: Sequence[str], seconds: float) -> dict[str, float]:
+        """Tests that run what a mutant changes, in the order to try them, and their times.
+
+        Its own come first, then replayed logs, the quickest of each first.
+        """
+        near = self.near.get(mutant.module, {})
+        lines = [line for line in _statement(mutant) if line in near]
+        tests = {test for line in lines for test in near[line]}
+        if "" in tests:  # it acts when the module is loaded
+            tests = {test for found in near.values() for test in found} - {""}
+
+        def order(test: str) -> tuple[bool, bool, float]:
+            file = test.split("::")[0]
+            return file not in own, "test_replay" not in file, self.each[test]
+
+        chosen: dict[str, float] = {}
+        for test in sorted(tests & self.each.keys(), key=order):
+            if not chosen or sum(chosen.values()) + self.each[test] < seconds:
+                chosen[test] = self.each[test]
+        return chosen
+
+    def acts_at_import(self, mutant: Mutant) -> bool:
+        """Whether the fault must be there when the module is loaded."""
+        near = self.near.get(mutant.module, {})
+        return not mutant.inside or any("" in near.get(line, ()) for line in _statement(mutant))
+
+
+def watch(files: Sequence[str], modules: Sequence[str], folder: Path, seconds: float) -> Usual:
+    """Run tests without a fault, those that `folder` does not know from an earlier run.
 
     Parameters
     ----------
-    own, others : list of str
-        Files of tests.
-    module : str
-        Path below ``src/geoduel``.
-    mutants : list of Mutant
+    files : sequence of str
+        Files of tests, or of code with doctests.
+    modules : sequence of str
+        Paths below ``src/geoduel`` whose lines count.
+    folder : Path
+        Keeps what was seen, for this state of the source.
     seconds : float
-        Processor time of other tests, first those that name a class of the module or its method;
-        and of tests that one mutant is tried on, the quickest first.
-
-    Raises
-    ------
-    RuntimeError
-        If a test fails without any fault.
+        Processor time of one file's tests; those that come later are left out.
     """
-    answer = _in_child(lambda: _Trial(module, mutants, seconds=seconds).run(own, others))
-    if not answer or "failed" in answer:
-        raise RuntimeError(f"tests fail without any fault: {answer}")
-    killed, untouched = set(), set()
-    for mutant, (passed, run) in zip(mutants, answer["verdicts"], strict=True):
-        if passed is None and run:  # the fault must be there when the module is imported
-            names, limit = list(run), 10 + 10 * sum(run.values())
-            passed = _in_child(
-                lambda m=mutant, n=names: _Trial(module, chosen=n).run_with(m), limit
-            )
-        if not run:
-            untouched.add(mutant)
-        elif not passed:
-            killed.add(mutant)
-    return Outcome(killed, untouched, answer["seconds"])
+    import coverage
+
+    folder = folder / digest(SOURCE.rglob("*.py"))
+    folder.mkdir(parents=True, exist_ok=True)
+    states = {file: digest([ROOT / file]) for file in files}
+    known: dict[str, Path] = {}  # file of tests, where it was watched last
+    for path in sorted(folder.glob("*.json"), key=lambda path: path.stat().st_mtime):
+        seen = json.loads(path.read_text())["states"]
+        known |= {file: path for file in seen if states.get(file) == seen[file]}
+    new = [file for file in files if file not in known]
+    for k in range(0, len(new), CHUNK):
+        some = new[k : k + CHUNK]
+        path = folder / f"{digest([ROOT / file for file in some])}.json"
+        each = _in_child(lambda s=some, p=path: _watched(s, modules, p, seconds))
+        path.write_text(json.dumps({"states": {f: states[f] for f in some}, "each": each or {}}))
+        known |= dict.fromkeys(some, path)
+        print(f"watched {sum(each.values()):.0f} s of {' '.join(some)}", flush=True)
+    usual = Usual()
+    every = coverage.CoverageData(no_disk=True)
+    for path in sorted(set(known.values())):
+        each = json.loads(path.read_text())["each"]
+        here = {test for test in each if known.get(test.split("::")[0]) == path}
+        usual.each |= {test: each[test] for test in here}
+        data = coverage.CoverageData(str(path.with_suffix(".coverage")))
+        data.read()
+        every.update(data)
+        for module in modules:
+            near = usual.near.setdefault(module, {})
+            for line, tests in data.contexts_by_lineno(str(SOURCE / module)).items():
+                near.setdefault(line, []).extend(t for t in tests if not t or t in here)
+    cov = coverage.Coverage(None, branch=True, config_file=False)
+    cov.get_data().update(every)
+    for module in modules:
+        found = cov._analyze(str(SOURCE / module))
+        n = found.numbers
+        counts = n.n_statements, n.n_executed, n.n_branches, n.n_executed_branches
+        usual.covered[module] = Covered(counts, sorted(found.missing))
+    return usual
 
 
-class _Trial:
-    """A plugin of pytest that runs tests without a fault, then for each mutant."""
+def _watched(files: list[str], modules: Sequence[str], path: Path, seconds: float) -> Any:
+    """Time of each test that passes; which lines it runs is kept beside ``path``."""
+    import coverage
 
-    def __init__(
-        self,
-        module: str,
-        mutants: Sequence[Mutant] = (),
-        chosen: Sequence[str] = (),
-        seconds: float = AT_MOST,
-    ) -> None:
-        self.module, self.mutants, self.chosen, self.seconds = module, mutants, chosen, seconds
-        self.path = str(SOURCE / module)
-        self.watching = False
-        self.answer: Any = None
+    cov = coverage.Coverage(
+        str(path.with_suffix(".coverage")),
+        branch=True,
+        include=[str(SOURCE / module) for module in modules],
+        config_file=False,
+    )
+    cov.erase()
+    cov.start()
+    plugin = _Watch(cov, seconds)
+    _pytest(files, plugin)
+    cov.stop()
+    cov.save()
+    return plugin.each
 
-    def run(self, own: list[str], others: list[str]) -> Any:
-        """What `trial` makes an `Outcome` of, or what ``failed``."""
-        import coverage
 
-        self.own = own
-        self.cov = coverage.Coverage(None, include=[self.path], config_file=False)
-        self.cov.start()
-        self.watching = True
-        _pytest([*own, *others], self)
-        return self.answer
+def digest(paths: Iterable[Path]) -> str:
+    """Digest of files."""
+    found = hashlib.sha256()
+    for path in sorted(paths):
+        found.update(f"{path.relative_to(ROOT)}\0".encode() + path.read_bytes())
+    return found.hexdigest()[:16]
 
-    def run_with(self, mutant: Mutant) -> bool:
-        """Whether tests pass with a mutant in place of its module from the first import on."""
-        code = compile(mutant.tree(), self.path, "exec")
-        get_code = importlib.machinery.SourceFileLoader.get_code
 
-        def instead(loader: Any, fullname: str) -> CodeType | None:
-            return code if loader.path == self.path else get_code(loader, fullname)
+class _Plugin:
+    """A plugin of pytest that runs the tests itself."""
 
-        importlib.machinery.SourceFileLoader.get_code = instead
-        _pytest(sorted({test.split("::")[0] for test in self.chosen}), self)
-        return self.answer == {"failed": None}
-
-    def pytest_internalerror(self, excrepr: Any) -> None:
-        self.answer = {"failed": str(excrepr)}
-
-    def pytest_runtest_protocol(self, item: Any) -> None:
-        if self.watching:
-            self.cov.switch_context(item.nodeid)
+    items: dict[str, Any]
+    session: Any
 
     def pytest_runtestloop(self, session: Any) -> bool:
         self.session = session
         self.items = {item.nodeid: item for item in session.items}
-        if session.testsfailed:
-            self.answer = {"failed": "collection"}
-        elif self.chosen:
-            there = [test for test in self.chosen if test in self.items]
-            self.answer = {"failed": self._failing(there)}
-        else:
-            self.answer = self._all()
+        self.loop()
         return True
 
-    def _all(self) -> Any:
-        """Try all mutants."""
-        names = [node.name for node in parsed(self.module).body if isinstance(node, ast.ClassDef)]
-        names.append(Path(self.module).stem.replace("_", "-"))  # of a method
-        own, others = [], []
-        for test in self.items:
-            (own if test.split("::")[0] in self.own else others).append(test)
-        others.sort(key=lambda test: not any(name in test for name in names))
-        answer = self._usual(own, LONGEST)
-        if "failed" in answer:
-            return answer
-        verdicts = [self._verdict(mutant, answer) for mutant in self.mutants]
-        if others and not all(passed is False for passed, _ in verdicts):
-            more = self._usual(others, self.seconds)
-            if "failed" in more:
-                return more
-            for k, (passed, run) in enumerate(verdicts):
-                if passed is not False:
-                    again, then = self._verdict(self.mutants[k], more)
-                    verdicts[k] = (again if then else passed), run | then
-            answer["seconds"] += more["seconds"]
-        return {"seconds": answer["seconds"], "verdicts": verdicts}
+    def loop(self) -> None:
+        """What to do once the tests are collected."""
+        raise NotImplementedError
 
-    def _usual(self, tests: list[str], at_most: float) -> Any:
-        """What tests do without a fault: which lines each runs and how long it takes."""
-
-        def work() -> Any:
-            each: dict[str, float] = {}
-            for test, failed, seconds in self._run(tests):
-                if failed:
-                    return {"failed": test}
-                each[test] = seconds
-                if sum(each.values()) > at_most:
-                    break
-            self.cov.stop()
-            near = self.cov.get_data().contexts_by_lineno(self.path)
-            return {
-                "each": each,
-                "seconds": sum(each.values()),
-                "near": {k: [test for test in tests if test in each] for k, tests in near.items()},
-                "imported": [str(line) for line in near if "" in near[line]],
-            }
-
-        return _in_child(work, LONGEST) or {"failed": f"no end in {LONGEST} s"}
-
-    def _verdict(self, mutant: Mutant, usual: Any) -> tuple[bool | None, dict[str, float]]:
-        """Whether tests pass with a mutant, None if that is not known yet; and which to run."""
-        near, each = usual["near"], usual["each"]
-        lines = [str(line) for line in _statement(mutant) if str(line) in near]
-        tests = {test for line in lines for test in near[line]}
-        imported = not mutant.inside or any(line in usual["imported"] for line in lines)
-        acts = bool(tests) and not imported
-        if not acts and (lines or not mutant.inside):
-            tests = {test for found in near.values() for test in found}
-        run: dict[str, float] = {}
-        for test in sorted(tests, key=lambda test: each[test]):
-            if not run or sum(run.values()) + each[test] < self.seconds:
-                run[test] = each[test]
-
-        def work(fault: Mutant | None, tests: Sequence[str]) -> list[str | None]:
-            self.cov.stop()
-            self.watching = False
-            if fault and not _put(fault):
-                return ["not put"]
-            return [self._failing(tests)]
-
-        while run and acts:
-            limit = 10 + 10 * sum(run.values())
-            ended = _in_child(lambda: work(mutant, list(run)), limit)
-            if ended == ["not put"]:
-                break
-            if ended is None or ended == [None]:
-                return ended is not None, run
-            so_far = list(run)[: list(run).index(ended[0]) + 1]
-            if _in_child(lambda t=so_far: work(None, t), limit) == [None]:
-                return False, run
-            del run[ended[0]]  # it fails without the fault too, in this order
-        return None, run
-
-    def _run(self, tests: Sequence[str]) -> Iterator[tuple[str, bool, float]]:
-        """Run tests: the name of each, whether one has failed, and its processor time."""
-        items = [self.items[test] for test in tests]
+    def tests(self, names: Sequence[str]) -> Iterator[tuple[str, bool, float]]:
+        """Run tests: the name of each, whether it has failed, and its processor time."""
+        items = [self.items[test] for test in names]
         for item, after in zip_longest(items, items[1:]):
-            began = time.process_time()
+            failed, began = self.session.testsfailed, time.process_time()
             self.session.config.hook.pytest_runtest_protocol(item=item, nextitem=after)
-            yield item.nodeid, bool(self.session.testsfailed), time.process_time() - began
+            yield item.nodeid, self.session.testsfailed > failed, time.process_time() - began
 
-    def _failing(self, tests: Sequence[str]) -> str | None:
-        """Name of the first test that fails."""
-        return next((test for test, failed, _ in self._run(tests) if failed), None)
+
+class _Watch(_Plugin):
+    """Times tests, and says which of them runs."""
+
+    def __init__(self, cov: Any, seconds: float) -> None:
+        self.cov, self.seconds = cov, seconds
+        self.each: dict[str, float] = {}
+
+    def pytest_runtest_protocol(self, item: Any) -> None:
+        self.cov.switch_context(item.nodeid)
+
+    def loop(self) -> None:
+        spent: dict[str, float] = {}
+        for file in dict.fromkeys(test.split("::")[0] for test in self.items):
+            names = [test for test in self.items if test.split("::")[0] == file]
+            for test, failed, seconds in self.tests(names):
+                if not failed:
+                    self.each[test] = seconds
+                spent[file] = spent.get(file, 0.0) + seconds
+                if spent[file] > self.seconds:
+                    break
+
+
+class _One(_Plugin):
+    """Runs chosen tests until one fails, and remembers that."""
+
+    failing: str | None = None
+
+    def __init__(self, chosen: dict[str, float]) -> None:
+        self.chosen = chosen
+
+    def loop(self) -> None:
+        if not self.session.testsfailed:
+            there = {test: t for test, t in self.chosen.items() if test in self.items}
+            self.failing = _failing(self, there)
+
+
+class _Many(_Plugin):
+    """Tries mutants, each in a process of its own."""
+
+    def __init__(
+        self,
+        plans: dict[Mutant, dict[str, float]],
+        report: Callable[[Mutant, str | None], None],
+        end: float,
+    ) -> None:
+        self.plans, self.report, self.end = plans, report, end
+        self.early: list[Mutant] = []
+
+    def loop(self) -> None:
+        for mutant, chosen in self.plans.items():
+            if time.time() > self.end:
+                break
+            test = self.verdict(mutant, chosen)
+            if test == AT_IMPORT:
+                self.early.append(mutant)
+            else:
+                self.report(mutant, test)
+
+    def verdict(self, mutant: Mutant, chosen: dict[str, float]) -> str | None:
+        """Which test sees a mutant, if any; ``AT_IMPORT`` where it changes no function."""
+        left = {test: seconds for test, seconds in chosen.items() if test in self.items}
+
+        def work(fault: Mutant | None, tests: dict[str, float]) -> dict[str, str | None]:
+            if fault and not _put(fault):
+                return {"failing": AT_IMPORT}
+            return {"failing": _failing(self, tests)}
+
+        while left:
+            ended = _in_child(lambda: work(mutant, left))
+            if ended is None:
+                return NO_END
+            failing = ended["failing"]
+            if failing in (None, AT_IMPORT):
+                return failing
+            names = list(left)
+            so_far = {test: left[test] for test in names[: names.index(failing) + 1]}
+            if _in_child(lambda s=so_far: work(None, s)) == {"failing": None}:
+                return failing
+            del left[failing]  # it fails without the fault too, in this order
+        return None
+
+
+def try_mutants(
+    plans: dict[Mutant, dict[str, float]],
+    report: Callable[[Mutant, str | None], None],
+    end: float,
+) -> list[Mutant]:
+    """Try mutants on tests; those that act only when their module is loaded are returned.
+
+    Parameters
+    ----------
+    plans : dict
+        Tests for each mutant, with their processor times.
+    report : callable
+        Is called in another process with each mutant and the test that sees it, if any.
+    end : float
+        Time when to stop.
+    """
+    files = sorted({test.split("::")[0] for plan in plans.values() for test in plan})
+    mutants = list(plans)
+
+    def work() -> list[int]:
+        plugin = _Many(plans, report, end)
+        _pytest(files, plugin)
+        return [mutants.index(mutant) for mutant in plugin.early]
+
+    return [mutants[k] for k in (_in_child(work) or [])]
+
+
+def try_at_import(mutant: Mutant, chosen: dict[str, float]) -> str | None:
+    """Which test sees a mutant that is there when its module is loaded, if any."""
+    ended = _in_child(lambda: _loaded_with(mutant, chosen))
+    return NO_END if ended is None else ended["failing"]
+
+
+def _loaded_with(mutant: Mutant, chosen: dict[str, float]) -> dict[str, str | None]:
+    """Run tests with a mutant in place of its module from the first import on."""
+    path = str(SOURCE / mutant.module)
+    code = compile(mutant.tree(), path, "exec")
+    get_code = importlib.machinery.SourceFileLoader.get_code
+
+    def instead(loader: Any, fullname: str) -> CodeType | None:
+        return code if loader.path == path else get_code(loader, fullname)
+
+    importlib.machinery.SourceFileLoader.get_code = instead
+    plugin = _One(chosen)
+    ended = _pytest(sorted({test.split("::")[0] for test in chosen}), plugin)
+    return {"failing": plugin.failing or (None if ended in (0, 5) else "collection")}
+
+
+def _failing(plugin: _Plugin, tests: dict[str, float]) -> str | None:
+    """Name of the first test that fails; the process ends if one takes far too long."""
+    for name, seconds in tests.items():
+        limit = PATIENCE[0] + PATIENCE[1] * seconds
+        signal.setitimer(signal.ITIMER_PROF, limit)  # other programs on the machine do not count
+        signal.alarm(int(20 + 3 * limit))  # it may wait for ever
+        if next(plugin.tests([name]))[1]:
+            return name
+    return None
 
 
 def _pytest(tests: list[str], plugin: Any) -> int:
@@ -306,11 +395,8 @@ def _functions(code: CodeType) -> list[CodeType]:
     return [found for part in inner for found in (part, *_functions(part))]
 
 
-def _in_child(work: Callable[[], Any], seconds: float | None = None) -> Any:
-    """What a function returns in a process of its own; None if that is killed or takes too long.
-
-    Processor time counts, which other programs on the machine do not change.
-    """
+def _in_child(work: Callable[[], Any]) -> Any:
+    """What a function returns in a process of its own; None if that is killed."""
     with tempfile.TemporaryFile("w+", encoding="utf-8") as file:
         child = os.fork()
         if not child:
@@ -320,9 +406,6 @@ def _in_child(work: Callable[[], Any], seconds: float | None = None) -> Any:
                 os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
                 resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
                 resource.setrlimit(resource.RLIMIT_DATA, (MEMORY, -1))
-                if seconds is not None:
-                    resource.setrlimit(resource.RLIMIT_CPU, (int(seconds) + 1, -1))
-                    signal.alarm(60 + 30 * int(seconds))  # it may wait for ever
                 json.dump({"done": work()}, file)
             except Exception:
                 file.seek(0)

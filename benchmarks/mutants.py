@@ -1,49 +1,51 @@
 """Which faults the tests would see: mutants of the code, each run against tests that run its line.
 
-    python benchmarks/mutants.py [--full] [--save] [--mutants 500] [--seed 0]
-                                 [--modules manifolds methods/base.py ...] [--seconds 30]
+    python benchmarks/mutants.py [--full] [--save] [--mutants 500] [--seed 0] [--minutes 60]
+                                 [--modules manifolds methods/base.py ...] [--seconds 8]
 
 A mutant is the code with one small fault: another operator, another number, a branch that is never
 taken. A sample is drawn, each place of the code being as likely as any other.
 
 Tests run once without a fault, which tells the lines and branches that each runs. A mutant is
-killed if one of those that run its line then fails, or takes ten times as long. It is tried on the
-tests and doctests of its own module first, then on ``--seconds`` of tests of what is built on it.
+killed if one of those that run its line then fails, or takes ten times as long. Those of its own
+module come first, the quickest before the others, as many as take ``--seconds`` together.
 Survivors are printed with the changed line: a test is missing, or the two lines mean the same.
+Those that mean the same are in ``alike.json`` with the reason, and count as neither.
 
-Without arguments a handful of mutants; with ``--full`` 500. Needs what `make mutants` installs.
+What was seen is kept in ``--folder``, so that a run that was interrupted goes on; survivors are
+tried again when a test has changed. Without arguments a handful of mutants; with ``--full`` 500.
+Needs what `make mutants` installs.
 """
 
 from __future__ import annotations
 
+import json
 import random
-from collections import defaultdict
-from dataclasses import asdict, dataclass, field
+import tempfile
+import time
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from _faults import SOURCE, Mutant, mutants_of
 from _results import Results
 from _results import parser as results_parser
-from _trial import AT_MOST, Outcome, load_others, trial
+from _trial import Usual, digest, load_others, try_at_import, try_mutants, watch
 
 ROOT = SOURCE.parents[1]
 PARTS = ("manifolds", "methods", "study", "web/guard.py")
-# What a mutant that survived its own tests is tried on next.
-_REPLAY = "tests/study/test_replay.py::test_methods_still_ask_what_their_version_asked"
-_RUNS = "tests/test_optimize.py tests/methods/test_base.py tests/methods/paper/test_rdngd.py"
-NEXT = {
-    "_numerics": "tests/manifolds/test_golden.py tests/manifolds/test_rotations.py",
-    "manifolds": "tests/manifolds/test_golden.py tests/manifolds/test_base.py tests/test_fast.py",
-    "domains": f"tests/domains {_RUNS} tests/methods/paper/test_rdfw.py",
-    "oracles": f"tests/oracles {_RUNS}",
-    "methods": f"{_REPLAY} {_RUNS} tests/methods/test_named.py",
-    "study": f"{_REPLAY} tests/study/test_intake.py tests/study/test_study.py",
-    "web": "tests/web/test_adversaries.py tests/web/test_app.py",
-    "optimize.py": _RUNS,
-}
+# Folders and files of tests that run these parts; browsers and the command line are too slow.
+TESTS = (
+    "manifolds methods study domains oracles test_optimize.py test_errors.py test_package.py"
+    " test_fast.py test_testing.py test_result.py test_habits.py test_reproducible.py"
+    " test_schedules.py web/test_guard.py web/test_adversaries.py web/test_app.py web/test_keys.py"
+    " web/test_connections.py web/test_owner.py web/test_server.py"
+)
+WATCHED = 25.0  # seconds of one file's tests
+ALIKE = Path(__file__).with_name("alike.json")
 
 
-def modules_of(parts: list[str]) -> list[str]:
+def modules_of(parts: Sequence[str]) -> list[str]:
     """The modules in folders, and those that are named."""
     paths = [path for part in parts for path in ((SOURCE / part).rglob("*.py"))]
     paths += [SOURCE / part for part in parts if part.endswith(".py")]
@@ -67,28 +69,65 @@ def own_tests(module: str) -> list[str]:
     return [str(test)] * (ROOT / test).exists() + [f"src/geoduel/{module}"]
 
 
-def next_tests(room: str) -> list[str]:
-    """Tests of what is built on the modules of a room, the quick ones."""
-    return [test for test in NEXT.get(room, "").split() if (ROOT / test.split("::")[0]).exists()]
+def all_tests() -> list[str]:
+    """Files of tests that run the parts of the package that mutants are drawn from."""
+    paths = [ROOT / "tests" / name for name in TESTS.split()]
+    files = [f for path in paths for f in ([path] if path.is_file() else path.rglob("test_*.py"))]
+    return sorted(str(file.relative_to(ROOT)) for file in files)
 
 
-@dataclass
-class Room:
-    """What is known of the modules of one folder of the package."""
+class Book:
+    """What is known of mutants, in a file that later runs go on with.
 
-    drawn: int = 0
-    killed: int = 0
-    untouched: int = 0
-    alive: list[str] = field(default_factory=list)
+    Parameters
+    ----------
+    path : Path
+    tests : str
+        Digest of the tests: those that survived others are tried again.
+    """
 
-    def add(self, mutants: list[Mutant], found: Outcome) -> None:
-        """Take in one module."""
-        self.drawn += len(mutants)
-        self.killed += len(found.killed)
-        self.untouched += len(found.untouched)
-        for mutant in mutants:
-            if mutant not in found.killed:
-                self.alive.append(f"{mutant.module}:{mutant.line} {mutant.change()}")
+    def __init__(self, path: Path, tests: str) -> None:
+        self.path, self.tests = path, tests
+        lines = path.read_text().splitlines() if path.exists() else []
+        self.rows: dict[str, dict[str, Any]] = {}
+        for row in map(json.loads, lines):
+            self.rows[row["mutant"]] = row
+
+    def knows(self, name: str) -> bool:
+        """Whether a mutant need not be tried."""
+        row = self.rows.get(name)
+        return row is not None and (row["test"] is not None or row["tests"] == self.tests)
+
+    def add(self, name: str, test: str | None, run: int) -> None:
+        """Keep what came of a mutant: the test that saw it, and how many were tried."""
+        row = {"mutant": name, "test": test, "run": run, "tests": self.tests}
+        self.rows[name] = row
+        with self.path.open("a") as file:
+            file.write(json.dumps(row) + "\n")
+        print(f"{'killed ' if test else 'SURVIVED'} {name}  [{test or run}]", flush=True)
+
+
+def named(mutant: Mutant) -> str:
+    """The changed line, without its number, which changes with other lines."""
+    return f"{mutant.module}: {mutant.change()}"
+
+
+def try_all(names: dict[Mutant, str], usual: Usual, book: Book, seconds: float, end: float) -> None:
+    """Try mutants until the time is up."""
+    plans = {m: usual.tests_of(m, own_tests(m.module), seconds) for m in names}
+
+    def report(mutant: Mutant, test: str | None) -> None:
+        book.add(names[mutant], test, len(plans[mutant]))
+
+    left = [mutant for mutant in names if not book.knows(names[mutant])]
+    early = {mutant for mutant in left if usual.acts_at_import(mutant)}
+    for k in range(0, len(left), 100):  # what is known when the time is up is a sample too
+        some = left[k : k + 100]
+        late = {mutant: plans[mutant] for mutant in some if mutant not in early}
+        early |= set(try_mutants(late, report, end))
+        for mutant in some:
+            if mutant in early and time.time() < end:
+                report(mutant, try_at_import(mutant, plans[mutant]))
 
 
 def main() -> None:
@@ -96,7 +135,9 @@ def main() -> None:
     parser.add_argument("--mutants", type=int, help="how many; 500 in full, else 3")
     parser.add_argument("--modules", nargs="+", help="only these, or all in these folders")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--seconds", type=float, default=AT_MOST, help="of other tests, a module")
+    parser.add_argument("--seconds", type=float, default=8.0, help="of tests, a mutant")
+    parser.add_argument("--minutes", type=float, default=600.0, help="of all mutants")
+    parser.add_argument("--folder", type=Path, default=Path(tempfile.gettempdir(), "mutants"))
     args = parser.parse_args()
     try:
         import coverage  # noqa: F401
@@ -104,30 +145,43 @@ def main() -> None:
         print("coverage is not installed: `make mutants` installs it")
         return
     load_others()
-    parts = args.modules or (list(PARTS) if args.full else ["manifolds/sphere.py"])
+    parts = args.modules or (PARTS if args.full else ["manifolds/sphere.py"])
     modules = modules_of(parts)
+    files = dict.fromkeys(file for module in modules for file in own_tests(module))
+    if args.full:
+        files |= dict.fromkeys(all_tests())
+    usual = watch(list(files), modules, args.folder, WATCHED)
     sample = draw(modules, args.mutants or (500 if args.full else 3), args.seed)
-    random.Random(args.seed).shuffle(modules)  # what is known before the end is a sample too
+    names = {mutant: named(mutant) for mutant in sample}
+    book = Book(args.folder / "mutants.jsonl", digest(ROOT.glob("tests/**/*.py")))
+    try_all(names, usual, book, args.seconds, time.time() + 60 * args.minutes)
+    book = Book(book.path, book.tests)  # other processes have written to it
+    alike = json.loads(ALIKE.read_text())
     results = Results(__file__, args.save, seed=args.seed, seconds=args.seconds)
-    rooms: dict[str, Room] = defaultdict(Room)
-    for module in modules:
-        name = module.split("/")[0]
-        mutants = [mutant for mutant in sample if mutant.module == module]
-        try:
-            found = trial(own_tests(module), next_tests(name), module, mutants, args.seconds)
-        except RuntimeError as error:
-            print(f"{module}: its {len(mutants)} mutants were not tried, {error}", flush=True)
-            continue
-        room = rooms[name]
-        before = len(room.alive)
-        room.add(mutants, found)
-        killed = f"{len(found.killed)} of {len(mutants)} killed"
-        print(f"{module}: {killed}, tests of {found.seconds:.1f} s", flush=True)
-        for words in room.alive[before:]:
-            print(f"  survived  {words}", flush=True)
-        results.add(name, **asdict(room))
-    for name, room in rooms.items():
-        print(f"{name:12} {room.killed} of {room.drawn}")
+    for room in dict.fromkeys(module.split("/")[0] for module in modules):
+        row = summary(room, list(names.values()), usual, book, alike)
+        results.add(room, **row)
+        print(room, {key: value for key, value in row.items() if not isinstance(value, list)})
+
+
+def summary(
+    room: str, sample: list[str], usual: Usual, book: Book, alike: dict[str, str]
+) -> dict[str, Any]:
+    """What is known of the modules of one folder of the package."""
+    drawn = [name for name in sample if name.startswith(room) and name in book.rows]
+    killed = [name for name in drawn if book.rows[name]["test"]]
+    alive = [name for name in drawn if not book.rows[name]["test"]]
+    counts = [found.counts for name, found in usual.covered.items() if name.startswith(room)]
+    lines, run_lines, branches, run_branches = (sum(each) for each in zip(*counts, strict=True))
+    return {
+        "drawn": len(drawn),
+        "killed": len(killed),
+        "alike": sum(name in alike for name in alive),
+        "untouched": sum(not book.rows[name]["run"] for name in alive),
+        "alive": [name for name in alive if name not in alike],
+        "lines": run_lines / lines,
+        "branches": run_branches / branches if branches else 1.0,
+    }
 
 
 if __name__ == "__main__":
