@@ -14,7 +14,7 @@ import argparse
 import math
 import re
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache, partial
 from operator import itemgetter
 from pathlib import Path
@@ -997,15 +997,21 @@ def mutants() -> list[str]:
     rows = read("mutants")
     if not rows:
         return ["Not measured yet."]
-    drawn, killed = (sum(row[key] for row in rows.values()) for key in ("drawn", "killed"))
-    cells = [
-        [f"`{room}`", str(row["drawn"]), str(row["killed"]), percent(row["killed"] / row["drawn"])]
-        for room, row in sorted(rows.items())
-    ]
-    cells.append(["all", str(drawn), str(killed), percent(killed / drawn)])
-    return markdown(("where", "mutants", "killed", "share"), cells) + about(
-        rows.values(), "seed", "seconds"
-    )
+
+    def cell(name: str, each: Sequence[dict[str, Any]]) -> list[str]:
+        drawn, killed, alike = (
+            sum(row[key] for row in each) for key in ("drawn", "killed", "alike")
+        )
+        shares = [percent(killed / (drawn - alike))]
+        for key in ("lines", "branches"):
+            run, there = (sum(row[key][k] for row in each) for k in (0, 1))
+            shares.append(percent(run / there))
+        return [name, str(drawn), str(alike), str(killed), *shares]
+
+    cells = [cell(f"`{room}`", [row]) for room, row in sorted(rows.items())]
+    cells.append(cell("all", list(rows.values())))
+    heads = ("where", "mutants", "mean the same", "killed", "share", "lines", "branches")
+    return markdown(heads, cells) + about(rows.values(), "seed", "seconds")
 
 
 def stated() -> list[str]:

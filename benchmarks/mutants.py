@@ -179,8 +179,8 @@ def summary(
         "alike": sum(name in alike for name in alive),
         "untouched": sum(not book.rows[name]["run"] for name in alive),
         "alive": [name for name in alive if name not in alike],
-        "lines": run_lines / lines,
-        "branches": run_branches / branches if branches else 1.0,
+        "lines": (run_lines, lines),
+        "branches": (run_branches, branches),
     }
 
 

@@ -19,12 +19,13 @@ from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from itertools import pairwise
 from pathlib import Path
-from pkgutil import resolve_name
+from pkgutil import resolve_name, walk_packages
 from types import ModuleType
 
 import pytest
 
 import geoduel
+from geoduel.methods import rivals
 from geoduel.methods.named import METHODS
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -193,12 +194,24 @@ def test_public_names_are_documented(name):
 
 def test_public_values_are_frozen():
     """What is handed in or out is changed by nobody else; a history alone grows, as a run goes."""
-    rooms = (geoduel, geoduel.manifolds, geoduel.methods, geoduel.methods.rivals, geoduel.study)
+    rooms = (geoduel, geoduel.manifolds, geoduel.methods, rivals, geoduel.study)
     things = [getattr(room, name) for room in rooms for name in room.__all__]
     values = {thing for thing in things if inspect.isclass(thing) and is_dataclass(thing)}
     assert len(values) > 40
     open_to_change = [v.__name__ for v in values if not v.__dataclass_params__.frozen]
     assert open_to_change == ["History"]
+
+
+def test_inner_values_are_frozen_but_for_those_of_a_running_study():
+    """States, windows, verdicts: what a checkpoint holds is what the method goes on with."""
+    rooms = (geoduel.manifolds, geoduel.domains, geoduel.methods, geoduel.study)
+    names = [m.name for r in rooms for m in walk_packages(r.__path__, f"{r.__name__}.")]
+    modules = [import_module(name) for name in names if "adapters" not in name]
+    things = {v for m in modules for v in vars(m).values() if inspect.isclass(v)}
+    values = set(filter(is_dataclass, things))
+    assert len(values) > 70
+    running = {"Player", "QuestionPlayer", "StepPlayer", "Book", "Entry", "Tally", "_Kept"}
+    assert {v.__name__ for v in values if not v.__dataclass_params__.frozen} <= running
 
 
 @pytest.mark.parametrize("name", PUBLIC)
