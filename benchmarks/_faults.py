@@ -70,10 +70,15 @@ class Mutant:
 
     def change(self) -> str:
         """The lines that differ, in one, without comments."""
-        before, after = (ast.unparse(t).splitlines() for t in (parsed(self.module), self.tree()))
+        before, after = (self._around(t) for t in (parsed(self.module), self.tree()))
         lines = difflib.unified_diff(before, after, n=0, lineterm="")
         changed = [line for line in lines if line[:1] in "+-" and line[:3] not in ("+++", "---")]
         return " | ".join(f"{line[0]} {line[1:].strip()}" for line in changed)
+
+    def _around(self, tree: ast.Module) -> list[str]:
+        """Lines of the statement at the top of the module that the fault is in."""
+        around = next(node for node in tree.body if self.line <= (node.end_lineno or 0))
+        return ast.unparse(around).splitlines()
 
 
 def mutants_of(module: str) -> list[Mutant]:

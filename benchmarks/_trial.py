@@ -327,8 +327,8 @@ def _loaded_with(mutant: Mutant, chosen: dict[str, float]) -> dict[str, str | No
     code = compile(mutant.tree(), path, "exec")
     get_code = importlib.machinery.SourceFileLoader.get_code
 
-    def instead(loader: Any, fullname: str) -> CodeType | None:
-        return code if loader.path == path else get_code(loader, fullname)
+    def instead(self: Any, fullname: str) -> CodeType | None:
+        return code if self.path == path else get_code(self, fullname)
 
     importlib.machinery.SourceFileLoader.get_code = instead
     plugin = _One(chosen)

@@ -82,45 +82,60 @@ class Book:
     Parameters
     ----------
     path : Path
-    tests : str
-        Digest of the tests: those that survived others are tried again.
+    modules : sequence of str
+        Those whose mutants count, as they are now.
     """
 
-    def __init__(self, path: Path, tests: str) -> None:
-        self.path, self.tests = path, tests
-        lines = path.read_text().splitlines() if path.exists() else []
-        self.rows: dict[str, dict[str, Any]] = {}
-        for row in map(json.loads, lines):
-            self.rows[row["mutant"]] = row
+    def __init__(self, path: Path, modules: Sequence[str]) -> None:
+        self.path = path
+        self.tests = digest(ROOT.glob("tests/**/*.py"))
+        self.states = {module: digest([SOURCE / module]) for module in modules}
+        self.rows: dict[tuple[str, int], dict[str, Any]] = {}
+        self.read()
 
-    def knows(self, name: str) -> bool:
+    def read(self) -> None:
+        """Take in what other processes have written."""
+        lines = self.path.read_text().splitlines() if self.path.exists() else []
+        for row in map(json.loads, lines):
+            if row["state"] == self.states.get(row["module"]):
+                self.rows[row["module"], row["number"]] = row
+
+    def of(self, mutant: Mutant) -> dict[str, Any] | None:
+        """What is known of a mutant."""
+        return self.rows.get((mutant.module, mutant.number))
+
+    def knows(self, mutant: Mutant) -> bool:
         """Whether a mutant need not be tried."""
-        row = self.rows.get(name)
+        row = self.of(mutant)
         return row is not None and (row["test"] is not None or row["tests"] == self.tests)
 
-    def add(self, name: str, test: str | None, run: int) -> None:
+    def add(self, mutant: Mutant, test: str | None, run: int) -> None:
         """Keep what came of a mutant: the test that saw it, and how many were tried."""
-        row = {"mutant": name, "test": test, "run": run, "tests": self.tests}
-        self.rows[name] = row
+        row = {
+            "module": mutant.module,
+            "number": mutant.number,
+            "line": mutant.line,
+            "change": mutant.change(),
+            "test": test,
+            "run": run,
+            "state": self.states[mutant.module],
+            "tests": self.tests,
+        }
         with self.path.open("a") as file:
             file.write(json.dumps(row) + "\n")
-        print(f"{'killed ' if test else 'SURVIVED'} {name}  [{test or run}]", flush=True)
+        found = "killed by " + test if test else f"SURVIVED {run} tests"
+        print(f"{mutant.module}:{mutant.line} {row['change']}  {found}", flush=True)
 
 
-def named(mutant: Mutant) -> str:
-    """The changed line, without its number, which changes with other lines."""
-    return f"{mutant.module}: {mutant.change()}"
-
-
-def try_all(names: dict[Mutant, str], usual: Usual, book: Book, seconds: float, end: float) -> None:
+def try_all(sample: Sequence[Mutant], usual: Usual, book: Book, seconds: float, end: float) -> None:
     """Try mutants until the time is up."""
-    plans = {m: usual.tests_of(m, own_tests(m.module), seconds) for m in names}
+    left = [mutant for mutant in sample if not book.knows(mutant)]
+    plans = {m: usual.tests_of(m, own_tests(m.module), seconds) for m in left}
+    early = {mutant for mutant in left if usual.acts_at_import(mutant)}
 
     def report(mutant: Mutant, test: str | None) -> None:
-        book.add(names[mutant], test, len(plans[mutant]))
+        book.add(mutant, test, len(plans[mutant]))
 
-    left = [mutant for mutant in names if not book.knows(names[mutant])]
-    early = {mutant for mutant in left if usual.acts_at_import(mutant)}
     for k in range(0, len(left), 100):  # what is known when the time is up is a sample too
         some = left[k : k + 100]
         late = {mutant: plans[mutant] for mutant in some if mutant not in early}
@@ -152,33 +167,34 @@ def main() -> None:
         files |= dict.fromkeys(all_tests())
     usual = watch(list(files), modules, args.folder, WATCHED)
     sample = draw(modules, args.mutants or (500 if args.full else 3), args.seed)
-    names = {mutant: named(mutant) for mutant in sample}
-    book = Book(args.folder / "mutants.jsonl", digest(ROOT.glob("tests/**/*.py")))
-    try_all(names, usual, book, args.seconds, time.time() + 60 * args.minutes)
-    book = Book(book.path, book.tests)  # other processes have written to it
+    book = Book(args.folder / "mutants.jsonl", modules)
+    try_all(sample, usual, book, args.seconds, time.time() + 60 * args.minutes)
+    book.read()  # what other processes have written
     alike = json.loads(ALIKE.read_text())
     results = Results(__file__, args.save, seed=args.seed, seconds=args.seconds)
     for room in dict.fromkeys(module.split("/")[0] for module in modules):
-        row = summary(room, list(names.values()), usual, book, alike)
+        row = summary(room, sample, usual, book, alike)
         results.add(room, **row)
-        print(room, {key: value for key, value in row.items() if not isinstance(value, list)})
+        print(room, {key: value for key, value in row.items() if key != "alive"})
 
 
 def summary(
-    room: str, sample: list[str], usual: Usual, book: Book, alike: dict[str, str]
+    room: str, sample: Sequence[Mutant], usual: Usual, book: Book, alike: dict[str, str]
 ) -> dict[str, Any]:
     """What is known of the modules of one folder of the package."""
-    drawn = [name for name in sample if name.startswith(room) and name in book.rows]
-    killed = [name for name in drawn if book.rows[name]["test"]]
-    alive = [name for name in drawn if not book.rows[name]["test"]]
+    drawn = [
+        row for mutant in sample if mutant.module.startswith(room) and (row := book.of(mutant))
+    ]
+    alive = [row for row in drawn if not row["test"]]
+    same = [row for row in alive if f"{row['module']} {row['change']}" in alike]
     counts = [found.counts for name, found in usual.covered.items() if name.startswith(room)]
     lines, run_lines, branches, run_branches = (sum(each) for each in zip(*counts, strict=True))
     return {
         "drawn": len(drawn),
-        "killed": len(killed),
-        "alike": sum(name in alike for name in alive),
-        "untouched": sum(not book.rows[name]["run"] for name in alive),
-        "alive": [name for name in alive if name not in alike],
+        "killed": len(drawn) - len(alive),
+        "alike": len(same),
+        "untouched": sum(not row["run"] for row in alive),
+        "alive": [f"{r['module']}:{r['line']} {r['change']}" for r in alive if r not in same],
         "lines": (run_lines, lines),
         "branches": (run_branches, branches),
     }
