@@ -31,6 +31,7 @@ __all__ = ["AT_IMPORT", "Usual", "digest", "load_others", "try_at_import", "try_
 ROOT = SOURCE.parents[1]
 # Seconds of processor time.
 PATIENCE = (3.0, 10.0)  # a test may take so long, and so many times as long as without a fault
+WAIT = 180.0  # seconds by the clock that a test may wait, on a machine that is busy with others
 CHUNK = 8  # files of tests that one process watches
 MEMORY = 4 << 30  # bytes
 AT_IMPORT, NO_END = "at import", "takes far too long"
@@ -276,7 +277,8 @@ class _Many(_Plugin):
         while left:
             ended = _in_child(lambda: work(mutant, left))
             if ended is None:
-                return NO_END
+                sound = _in_child(lambda: work(None, left)) is not None
+                return NO_END if sound else None
             failing = ended["failing"]
             if failing in (None, AT_IMPORT):
                 return failing
@@ -341,7 +343,7 @@ def _failing(plugin: _Plugin, tests: dict[str, float]) -> str | None:
     for name, seconds in tests.items():
         limit = PATIENCE[0] + PATIENCE[1] * seconds
         signal.setitimer(signal.ITIMER_PROF, limit)  # other programs on the machine do not count
-        signal.alarm(int(20 + 3 * limit))  # it may wait for ever
+        signal.alarm(int(WAIT + 20 * limit))  # it may wait for ever
         if next(plugin.tests([name]))[1]:
             return name
     return None

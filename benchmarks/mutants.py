@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import json
 import random
+import sys
 import tempfile
 import time
 from collections.abc import Sequence
@@ -124,7 +125,7 @@ class Book:
         with self.path.open("a") as file:
             file.write(json.dumps(row) + "\n")
         found = "killed by " + test if test else f"SURVIVED {run} tests"
-        print(f"{mutant.module}:{mutant.line} {row['change']}  {found}", flush=True)
+        print(f"{mutant.module}:{mutant.line} {row['change']}  {found}", file=sys.stderr)
 
 
 def try_all(sample: Sequence[Mutant], usual: Usual, book: Book, seconds: float, end: float) -> None:
