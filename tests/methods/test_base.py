@@ -245,6 +245,12 @@ def test_a_domain_for_a_method_that_takes_none_is_refused(method):
         run(Search(), domain=CAP)
 
 
+def test_a_method_learns_from_its_own_questions_alone_unless_it_says_otherwise():
+    assert not Search().learns(SPHERE)
+    with pytest.raises(NotImplementedError, match="Search learns from its own questions only"):
+        Search().learn(SPHERE, None, SPHERE.origin(), SPHERE.origin(), 1)
+
+
 def test_a_class_without_a_step_cannot_be_made():
     class Half(gd.Method):  # no step
         def start(self, manifold, x0, rng):

@@ -52,6 +52,16 @@ def test_answers_that_are_wrong_are_outvoted():
     assert 0.02 < result.noise < 0.25
 
 
+def test_answers_that_are_typical_are_two_for_each_value_that_is_asked_about():
+    """Each other category, and each halving of a range of whole numbers; and those of the walk."""
+    kinds, numbers, turn = gd.Categories("a", "b", "c"), gd.Integers(1, 8), gd.Torus(1)
+    method = Mixed(gd.DuelNewton())
+    assert method.typical_answers(gd.Product(kinds, numbers)) == 2 * (2 + 3)
+    walk = gd.DuelNewton().typical_answers(turn)
+    assert walk > 0
+    assert method.typical_answers(gd.Product(kinds, numbers, turn)) == walk + 2 * (2 + 3)
+
+
 def test_values_alone_are_found():
     """Without a continuous factor the run ends once no value wins."""
     place = gd.space(kind=list(KINDS), number=range(1, 101))

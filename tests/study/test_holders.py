@@ -32,6 +32,7 @@ def test_threads_and_processes_are_told_apart():
 def test_nothing_is_known_of_others():
     assert not is_dead(None)
     assert not is_dead(f"another host:{2**22 + 1}:1")
+    assert not is_dead(f"{me().partition(':')[0]}:{2**70}:1")  # no process has such a number
 
 
 @pytest.mark.skipif(os.name != "posix", reason="processes are looked up where that is harmless")

@@ -8,7 +8,8 @@ import pytest
 
 import geoduel as gd
 from geoduel import errors
-from geoduel.study.log import Row, chain
+from geoduel.study import transfer
+from geoduel.study.log import EMPTY, Row, chain
 from geoduel.study.transfer import export_text, read_export, write_export
 
 SPHERE = gd.Sphere(3)
@@ -43,6 +44,47 @@ def test_a_later_format_is_refused(tmp_path):
     (tmp_path / "study.jsonl").write_text(f"{json.dumps(head)}\n{json.dumps(tail)}\n")
     with pytest.raises(errors.ReplayError, match="has format 99"):
         read_export(tmp_path / "study.jsonl")
+
+
+HEAD = {"geoduel": "study", "format": 2, "name": "s", "settings": {}}
+TAIL = {"events": 0, "digest": EMPTY}
+
+
+def first_and_last(head, tail, path):
+    path.write_text(f"{json.dumps(head)}\n{json.dumps(tail)}\n")
+    return read_export(path)
+
+
+def test_each_field_of_an_export_is_there_and_of_its_type(tmp_path):
+    path = tmp_path / "study.jsonl"
+    assert first_and_last(HEAD, TAIL, path) == ("s", {}, [])
+    heads = [{"geoduel": "x"}, {"format": "2"}, {"format": True}, {"format": 2.0}, {"name": 5}]
+    heads += [{"settings": []}, {"settings": None}]
+    wrong = [(HEAD | change, TAIL) for change in heads]
+    wrong += [(HEAD, TAIL | {"events": count}) for count in ("0", False, 0.0, 1, -1, None)]
+    wrong += [({k: HEAD[k] for k in HEAD if k != name}, TAIL) for name in HEAD]
+    wrong += [(HEAD, {k: TAIL[k] for k in TAIL if k != name}) for name in TAIL]
+    for head, tail in wrong:
+        with pytest.raises(errors.MalformedExportError, match="is no export of a study, or not"):
+            first_and_last(head, tail, path)
+
+
+def test_as_much_as_is_allowed_is_read(tmp_path, monkeypatch):
+    path, first = tmp_path / "study.jsonl", chain(EMPTY, "{}")
+    write_export(path, export_text("s", {"format": 2}, [Row(1, "{}", first)]))
+    for limit, most in {"MOST_BYTES": path.stat().st_size, "MOST_EVENTS": 1}.items():
+        with monkeypatch.context() as patch:
+            patch.setattr(transfer, limit, most)
+            assert len(read_export(path).rows) == 1
+            patch.setattr(transfer, limit, most - 1)
+            with pytest.raises(errors.MalformedExportError, match=f"beyond {most - 1}"):
+                read_export(path)
+
+
+def test_a_file_that_is_not_there_is_no_broken_export(tmp_path):
+    with pytest.raises(errors.ArgumentError, match="cannot be read") as error:
+        read_export(tmp_path / "study.jsonl")
+    assert not isinstance(error.value, errors.MalformedExportError)
 
 
 def test_export_and_import(tmp_path, url, north):
