@@ -63,7 +63,7 @@ TABLE: dict[str, tuple[str, str | None, float]] = {
 
 def main() -> None:
     arguments = parser().parse_args()
-    arguments.n = arguments.n or (150 if arguments.full else 20)
+    arguments.n = arguments.n or (150 if arguments.full else 5)
     arguments.budget = arguments.budget or (3_000 if arguments.full else 300)
     torch.set_num_threads(arguments.threads)
     print(describe_machine())
@@ -87,7 +87,7 @@ def parser() -> argparse.ArgumentParser:
     p.add_argument("--data", default="digits")
     p.add_argument("--weights")
     p.add_argument("--architecture", default="vgg11", help="what the weights are of")
-    p.add_argument("--n", type=int, help="images; by default 20, in full 150")
+    p.add_argument("--n", type=int, help="images; by default 5, in full 150")
     p.add_argument("--among", type=int, nargs=2, help="numbers of the images to choose from")
     p.add_argument("--minutes", type=float, default=np.inf, help="most time for a method")
     p.add_argument("--eps", type=float, default=0.05)

@@ -1,6 +1,6 @@
 """How small the perturbations are that attacks find, at equal queries.
 
-    python benchmarks/attack_rivals.py [--full] [--save] [--cifar DIR] [--n 5] [--queries 300]
+    python benchmarks/attack_rivals.py [--full] [--save] [--cifar DIR] [--n 20] [--queries 1000]
                                        [--attacks ...]
 
 Every attack looks for the smallest perturbation of each image that fools the network. Printed are
@@ -62,8 +62,8 @@ NEAR = {"digits": {"l2": 0.3, "linf": 0.2}, "CIFAR-10": {"l2": 0.05, "linf": 8 /
 
 def main() -> None:
     arguments = parser().parse_args()
-    arguments.n = arguments.n or (20 if arguments.full else 5)
-    arguments.queries = arguments.queries or (1_000 if arguments.full else 300)
+    arguments.n = arguments.n or (20 if arguments.full else 2)
+    arguments.queries = arguments.queries or (1_000 if arguments.full else 100)
     torch.set_num_threads(1)
     logging.disable(logging.WARNING)
     print(describe_machine())
@@ -104,8 +104,8 @@ def main() -> None:
 def parser() -> argparse.ArgumentParser:
     p = results_parser(__doc__)
     p.add_argument("--cifar", metavar="DIR")
-    p.add_argument("--n", type=int, help="images; by default 5, in full 20")
-    p.add_argument("--queries", type=int, help="about each image; by default 300, in full 1,000")
+    p.add_argument("--n", type=int, help="images; by default 2, in full 20")
+    p.add_argument("--queries", type=int, help="about each image; by default 100, in full 1,000")
     p.add_argument("--attacks", nargs="*", choices=(*OWN, *RIVALS), metavar="NAME")
     return p
 

@@ -3,7 +3,7 @@
     python benchmarks/catalogues.py [--full] [--save] [--items 10000] [--people 10]
                                     [--rows NAME ...] [--first-seed 80000]
 
-Without arguments: a few people for each row, and a smaller catalogue.
+Without arguments: a person of the first row, and a smaller catalogue.
 
 Items are random points of a space, drawn anew for each person. A person has a just-noticeable
 difference (JND) of one degree and 2 % lapses unless the kind says otherwise; a "degree" is the
@@ -93,12 +93,14 @@ def main() -> None:
     parser = results_parser(__doc__)
     parser.add_argument("--items", type=int, help="how many; 10,000 in full")
     parser.add_argument("--people", type=int, help="of each kind")
-    parser.add_argument("--rows", nargs="+", choices=tuple(CELLS), default=tuple(CELLS))
+    parser.add_argument(
+        "--rows", nargs="+", choices=tuple(CELLS), help="by default one, in full all"
+    )
     parser.add_argument("--first-seed", type=int, default=80_000)
     options = parser.parse_args()
     print(describe_machine())
     count = options.items or (10_000 if options.full else 1_000)
-    for name in options.rows:
+    for name in options.rows or tuple(CELLS)[: None if options.full else 1]:
         cell = CELLS[name]
         people = options.people or (30 if options.full else 1)
         kinds = cell.kinds if options.full else cell.kinds[:3]

@@ -3,7 +3,7 @@
     python benchmarks/crowds.py [--full] [--save] [--crowds 30] [--spaces NAME ...]
                                 [--first-seed 80000]
 
-Without arguments: one crowd of each sort.
+Without arguments: one crowd of each sort, and five answers of each rater.
 
 Six raters with a just-noticeable difference of one degree answer 20 questions each, in turn, asked
 by the method for people through a study. Their common ideal is 20 degrees from the start. Sorts:
@@ -49,13 +49,13 @@ def crowd(sort: str, manifold: gd.Manifold, x0: np.ndarray, seed: int) -> list[P
     return people
 
 
-def camps(sort: str, space: str, seed: int) -> dict[str, Any]:
+def camps(sort: str, space: str, seed: int, answers: int = ANSWERS) -> dict[str, Any]:
     """What a study says of one crowd."""
     manifold, x0 = START[space]
     people = crowd(sort, manifold, x0, seed)
     study = gd.create_study(manifold, rng=seed, x0=x0)
     names = [f"rater {i}" for i in range(RATERS)]
-    for _ in range(ANSWERS):
+    for _ in range(answers):
         for name, person in zip(names, people, strict=True):
             duel = study.ask(rater=name)
             study.tell(duel, person.rate(duel), rater=name)
@@ -86,10 +86,11 @@ def main() -> None:
     print(describe_machine())
     crowds = options.crowds or (30 if options.full else 1)
     seeds = range(options.first_seed, options.first_seed + crowds)
+    answers = ANSWERS if options.full or options.crowds else 5
     results = Results(__file__, options.save, crowds=crowds, seeds=[seeds[0], seeds[-1]])
     for space in options.spaces:
         for sort in SORTS:
-            found = [camps(sort, space, seed) for seed in seeds]
+            found = [camps(sort, space, seed, answers) for seed in seeds]
             several, right = (sum(one[key] for one in found) for key in ("several", "right"))
             camp, own = np.median(np.concatenate([one["off"] for one in found]), axis=0)
             print(

@@ -6,11 +6,12 @@
     python benchmarks/studies.py wait load --answers 2000
     python benchmarks/studies.py share --full --save     # four processes beside one
 
-`wait` times ask and tell together after 200 answers, `load` times loading a long study, `crowd`
-lets many processes answer one study and counts what was lost or doubled: nothing. `share` times
-`study.optimize` of duels that take 40 ms: in several processes at once, beside one. Where other
-programs keep the cores busy, that says more of them than of a study. So it also adds up the time
-that `ask` and `tell` take of the processor, for workers with cores that nobody else uses.
+`wait` times ask and tell together after 200 answers (without --full 10), `load` times loading a
+long study, `crowd` lets many processes answer one study and counts what was lost or doubled:
+nothing. `share` times `study.optimize` of duels that take 40 ms: in several processes at once,
+beside one. Where other programs keep the cores busy, that says more of them than of a study. So it
+also adds up the time that `ask` and `tell` take of the processor, for workers with cores that
+nobody else uses.
 """
 
 from __future__ import annotations
@@ -52,7 +53,7 @@ def likes(manifold: gd.Manifold, seed: int = 1) -> Any:
 # -- what a person waits for -----------------------------------------------------------------------
 
 
-def wait(method: str, manifold: gd.Manifold, url: str | None, before: int = 200) -> list[float]:
+def wait(method: str, manifold: gd.Manifold, url: str | None, before: int) -> list[float]:
     """Seconds for ask and tell together, 20 times after that many answers."""
     study = gd.create_study(manifold, method, storage=url, rng=0, repeats=0.0)
     oracle = likes(manifold)
@@ -273,7 +274,7 @@ def main() -> None:
     parser.add_argument("what", nargs="*", default=["wait", "load", "crowd", "share"])
     parser.add_argument("--url", help="where the studies are; by default an SQLite file")
     parser.add_argument("--workers", type=int, help="by default 4, in full 32")
-    parser.add_argument("--answers", type=int, help="by default 300, in full 10,000")
+    parser.add_argument("--answers", type=int, help="by default 100, in full 10,000")
     parser.add_argument("--worker", help=argparse.SUPPRESS)
     parser.add_argument("--rater", help=argparse.SUPPRESS)
     parser.add_argument("--partner", help=argparse.SUPPRESS)
@@ -285,23 +286,25 @@ def main() -> None:
         return partner(given.partner, given.url, given.each)
 
     given.workers = given.workers or (32 if given.full else 4)
-    given.answers = given.answers or (10_000 if given.full else 300)
+    given.answers = given.answers or (10_000 if given.full else 100)
     results = Results(__file__, given.save)
     print(_timing.describe_machine(), flush=True)
     with tempfile.TemporaryDirectory() as folder:
         url = given.url or f"sqlite:///{Path(folder) / 'studies.db'}"
         if "wait" in given.what:
-            print("\nask and tell after 200 answers, milliseconds: median, worst of 20")
-            for method, manifold in [
+            before = 200 if given.full else 10
+            print(f"\nask and tell after {before} answers, milliseconds: median, worst of 20")
+            methods = [
                 ("auto", gd.Rotations(2)),
+                ("duel-newton", gd.Sphere(7)),
                 ("auto", gd.Sphere(3)),
                 ("auto", gd.Rotations(3)),
                 ("auto", gd.Sphere(6)),
                 ("auto", gd.Euclidean(6)),
-                ("duel-newton", gd.Sphere(7)),
-            ]:
+            ]
+            for method, manifold in methods if given.full else methods[:3]:
                 for place, where in (("memory", None), ("database", url)):
-                    ms = 1e3 * np.array(wait(method, manifold, where))
+                    ms = 1e3 * np.array(wait(method, manifold, where, before))
                     if ms.size:
                         print(f"  {method:12s} {manifold!s:28s} {place:9s}", end="")
                         print(f"{np.median(ms):7.1f} {ms.max():7.1f}", flush=True)

@@ -69,6 +69,7 @@ METHOD_VERSIONS = {
         "duel-csa": 5,
         "duel-newton": 6,
         "ideal-point": 9,
+        "order-cd": 2,
         "rdngd": 2,
         "rrdngd": 2,
     },

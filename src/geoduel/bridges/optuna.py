@@ -50,7 +50,7 @@ FAR = 1e6  # the largest entry of points of manifolds without bounds, unless the
 AT_ONCE = 64  # questions of the method that are looked at together
 MISSES = 2  # failed trials after which a point loses its duels
 LOOK = 0.01  # seconds between two looks at what other threads have found
-PATIENCE = 1.0  # seconds after which a point that another thread tries is tried by a second one
+PATIENCE = 1.0  # least seconds after which a point that another thread tries is tried once more
 FINISHED = (TrialState.COMPLETE, TrialState.PRUNED, TrialState.FAIL)
 SEED = "geoduel:seed"  # the attribute of Optuna's study that lets other processes ask the same
 
@@ -267,9 +267,10 @@ class DuelSampler(_Sampler):
         self._seen: set[int] = set()  # trials whose end is known
         self._asked: dict[int, bytes] = {}  # what each trial of this process should try
         self._threads: dict[int, int] = {}  # by which thread
+        self._patience = PATIENCE
 
     def _next(self, study: Any, trial: Any) -> Array:
-        until = time.monotonic() + PATIENCE
+        begun, me = None, threading.get_ident()
         while True:
             self._read(study)
             try:
@@ -280,17 +281,20 @@ class DuelSampler(_Sampler):
                 return self._duels.recommend()
             out = [self._tried(t) for t in study.get_trials(False, (TrialState.RUNNING,))]
             held = {a.tobytes() for a in out if a is not None} | set(self._asked.values())
-            key = next((key for key in wanted if key not in held), None)
-            others = {self._threads[n] for n in self._asked} - {threading.get_ident()}
-            if key is not None or not others or time.monotonic() > until:
+            free = [key for key in wanted if key not in held]
+            with_others = any(
+                key in wanted and self._threads[number] != me for number, key in self._asked.items()
+            )
+            begun = begun or time.monotonic()
+            if free or not with_others or time.monotonic() - begun > self._patience:
                 break
             self._lock.wait(LOOK)
             self._follow(study)
-        if key is None:  # all are being tried: the oldest once more, for its trial may have died
-            key = next(iter(wanted))
+        # Where all are being tried, the oldest once more: its trial may have died.
+        key = next(iter(free or wanted))
         if "fixed_params" not in trial.system_attrs:  # else it tries what was enqueued
             self._asked[trial.number] = key
-            self._threads[trial.number] = threading.get_ident()
+            self._threads[trial.number] = me
         return wanted[key]
 
     def _read(self, study: Any) -> None:
@@ -303,6 +307,8 @@ class DuelSampler(_Sampler):
             tried = self._tried(trial)
             asked = self._asked.pop(trial.number, None)
             self._threads.pop(trial.number, None)
+            if trial.duration is not None:
+                self._patience = max(self._patience, 2 * trial.duration.total_seconds())
             key = asked if tried is None else tried.tobytes()
             if key is not None and trial.state == TrialState.COMPLETE:
                 self._values.setdefault(key, sign * trial.value)

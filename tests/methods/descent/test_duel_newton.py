@@ -198,7 +198,7 @@ def test_a_budget_that_ends_on_a_kink_leaves_the_uncertainty_open():
         rng = np.random.default_rng(seed)
         turn, x0 = np.linalg.qr(rng.standard_normal((5, 5)))[0], rng.uniform(-4, 4, 5)
         oracle = gd.from_objective(lambda x, R=turn: np.where(R @ x > 0, R @ x, -100 * R @ x).sum())
-        result = gd.minimize(oracle, gd.Euclidean(5), x0, budget=1000, rng=seed)
+        result = gd.minimize(oracle, gd.Euclidean(5), x0, budget=1000, restarts=0, rng=seed)
         distance, stated = float(np.linalg.norm(result.x)), result.uncertainty
         assert distance > 0.1
         narrow += stated is not None and stated < distance / 10
@@ -266,7 +266,7 @@ def test_smoothing_sees_the_large_shape_beyond_small_minima():
                     method=method, budget=1000, rng=seed,
                 ).x
             )
-            for seed in range(8)
+            for seed in range(5)
         ]  # fmt: skip
     assert np.median(ends[1.0]) <= 4 < np.median(ends[0.0])
 
@@ -280,7 +280,7 @@ def test_smoothing_costs_little_where_there_is_nothing_to_smooth():
                 gd.from_objective(lambda x: x**2 @ [1.0, 3.0, 10.0]), gd.Euclidean(3), np.ones(3),
                 method=method, budget=2000, rng=seed,
             )
-            for seed in range(3)
+            for seed in range(2)
         ]  # fmt: skip
         assert all(run.x @ run.x < 1e-12 for run in runs)
         spent[smoothing] = np.median([run.duels for run in runs])

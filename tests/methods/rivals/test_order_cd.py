@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+import geoduel as gd
 from geoduel.errors import ArgumentError
 from geoduel.methods.rivals.order_cd import OrderCD
 
@@ -32,3 +33,24 @@ def test_a_line_search_leads_upwards_by_no_more_than_its_accuracy(bowl):
 def test_the_accuracy_is_positive(accuracy):
     with pytest.raises(ArgumentError, match="accuracy must be"):
         OrderCD(accuracy=accuracy)
+
+
+@pytest.mark.parametrize(
+    ("manifold", "domain"),
+    [
+        (gd.Euclidean(2), gd.Ball(gd.Euclidean(2), np.zeros(2), 1.0)),
+        (gd.Euclidean(3), gd.Box([0.0, 1.0, 0.0], [0.0, 1.0, 1.0])),  # two coordinates are fixed
+        (gd.Sphere(3), gd.Ball(gd.Sphere(3), np.array([0.0, 0.6, 0.8]), 0.5)),
+    ],
+    ids=str,
+)
+def test_each_step_ends_in_the_domain(manifold, domain):
+    """Wherever the best point of its bracket is: here the middle of the bracket is outside."""
+    goal = manifold.random_point(np.random.default_rng(0))
+    points = []
+    gd.minimize(
+        gd.from_objective(lambda x: float(x @ goal)), manifold, method="order-cd", domain=domain,
+        budget=150, rng=1, accuracy=0.3, callback=lambda p: points.append(p.x) and None,
+    )  # fmt: skip
+    assert len(points) >= 10
+    assert all(domain.contains(x) for x in points)

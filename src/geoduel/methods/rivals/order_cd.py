@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Generator
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -55,7 +55,7 @@ class OrderCD(Rival):
 
         repeat, in coordinates of a transported frame:
             i uniform on 1..d
-            η = argmin f(Exp_x(η e_i)) by the golden ratio method;   x = Exp_x(η e_i)
+            η = argmin f(Exp_x(η e_i)) by the golden ratio method;   x = P(Exp_x(η e_i))
 
     For strongly convex f the gap falls like (1 - μ/(dL))^k, as with the exact derivatives, and a
     step costs O(log 1/ε) duels. This is the paper's choice α = 0, which needs no constant of f.
@@ -66,8 +66,8 @@ class OrderCD(Rival):
         First step of the first line searches; later ones begin with the last step along the same
         coordinate.
     domain : Domain, optional
-        Feasible set, which decides duels with points outside. A line search may end outside by half
-        its final width.
+        Feasible set, which decides duels with points outside. P projects on it: the middle of the
+        last bracket may be outside by half its width.
     accuracy : float
         Final width of a line search, as a share of the first bracket.
 
@@ -89,6 +89,8 @@ class OrderCD(Rival):
 
     accuracy: float = 1e-2
 
+    version: ClassVar[int] = 2
+
     def __post_init__(self) -> None:
         super().__post_init__()
         positive(self.accuracy, "accuracy")
@@ -104,4 +106,5 @@ class OrderCD(Rival):
         i = int(rng.integers(manifold.dim))
         eta, lengths = yield from line_search(manifold, frame, i, lengths, self.accuracy)
         frame, _ = frame.move(manifold, eta)
+        frame, _, _ = frame.enter(manifold, self.domain)
         return OrderCDState(frame, lengths)
