@@ -62,6 +62,8 @@ class Usual:
 
     Attributes
     ----------
+    files : set
+        Files of tests that were run.
     each : dict
         Processor time by test.
     near : dict
@@ -70,6 +72,7 @@ class Usual:
         By module, how much of it runs.
     """
 
+    files: set[str] = field(default_factory=set)
     each: dict[str, float] = field(default_factory=dict)
     near: dict[str, dict[int, list[str]]] = field(default_factory=dict)
     covered: dict[str, Covered] = field(default_factory=dict)
@@ -101,7 +104,9 @@ class Usual:
         return not mutant.inside or any("" in near.get(line, ()) for line in _statement(mutant))
 
 
-def watch(files: Sequence[str], modules: Sequence[str], folder: Path, seconds: float) -> Usual:
+def watch(
+    files: Sequence[str], modules: Sequence[str], folder: Path, seconds: float, end: float
+) -> Usual:
     """Run tests without a fault, those that `folder` does not know from an earlier run.
 
     Parameters
@@ -114,25 +119,29 @@ def watch(files: Sequence[str], modules: Sequence[str], folder: Path, seconds: f
         Keeps what was seen, for this state of the source.
     seconds : float
         Processor time of one file's tests; those that come later are left out.
+    end : float
+        Time when to stop.
     """
     import coverage
 
-    folder = folder / digest(SOURCE.rglob("*.py"))
+    folder = folder / digest(SOURCE / module for module in modules)
     folder.mkdir(parents=True, exist_ok=True)
     states = {file: digest([ROOT / file]) for file in files}
     known: dict[str, Path] = {}  # file of tests, where it was watched last
     for path in sorted(folder.glob("*.json"), key=lambda path: path.stat().st_mtime):
         seen = json.loads(path.read_text())["states"]
         known |= {file: path for file in seen if states.get(file) == seen[file]}
-    new = [file for file in files if file not in known]
+    new = [file for file in states if file not in known]
     for k in range(0, len(new), CHUNK):
+        if time.time() > end:
+            break
         some = new[k : k + CHUNK]
         path = folder / f"{digest([ROOT / file for file in some])}.json"
-        each = _in_child(lambda s=some, p=path: _watched(s, modules, p, seconds))
-        path.write_text(json.dumps({"states": {f: states[f] for f in some}, "each": each or {}}))
+        each = _in_child(lambda s=some, p=path: _watched(s, modules, p, seconds)) or {}
+        path.write_text(json.dumps({"states": {f: states[f] for f in some}, "each": each}))
         known |= dict.fromkeys(some, path)
         print(f"watched {sum(each.values()):.0f} s of {' '.join(some)}", flush=True)
-    usual = Usual()
+    usual = Usual(files=set(known))
     every = coverage.CoverageData(no_disk=True)
     for path in sorted(set(known.values())):
         each = json.loads(path.read_text())["each"]

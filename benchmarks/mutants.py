@@ -12,8 +12,10 @@ module come first, the quickest before the others, as many as take ``--seconds``
 Survivors are printed with the changed line: a test is missing, or the two lines mean the same.
 Those that mean the same are in ``alike.json`` with the reason, and count as neither.
 
-What was seen is kept in ``--folder``, so that a run that was interrupted goes on; survivors are
-tried again when a test has changed. Without arguments a handful of mutants; with ``--full`` 500.
+Where ``--minutes`` are too few, the first half goes to watching the tests of modules in random
+order, and the mutants of those modules are tried in the second. What was seen is kept in
+``--folder``, so that a run that was interrupted goes on; survivors are tried again when a test has
+changed. Without arguments a handful of mutants; with ``--full`` 500.
 Needs what `make mutants` installs.
 """
 
@@ -152,7 +154,7 @@ def main() -> None:
     parser.add_argument("--modules", nargs="+", help="only these, or all in these folders")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--seconds", type=float, default=8.0, help="of tests, a mutant")
-    parser.add_argument("--minutes", type=float, default=600.0, help="of all mutants")
+    parser.add_argument("--minutes", type=float, default=600.0, help="in all")
     parser.add_argument("--folder", type=Path, default=Path(tempfile.gettempdir(), "mutants"))
     args = parser.parse_args()
     try:
@@ -163,34 +165,46 @@ def main() -> None:
     load_others()
     parts = args.modules or (PARTS if args.full else ["manifolds/sphere.py"])
     modules = modules_of(parts)
-    files = dict.fromkeys(file for module in modules for file in own_tests(module))
+    files = [file for module in shuffled(modules, args.seed) for file in own_tests(module)]
     if args.full:
-        files |= dict.fromkeys(all_tests())
-    usual = watch(list(files), modules, args.folder, WATCHED)
-    sample = draw(modules, args.mutants or (500 if args.full else 3), args.seed)
+        files += all_tests()
+    began = time.time()
+    usual = watch(files, modules, args.folder, WATCHED, began + 30 * args.minutes)
+    ready = [module for module in modules if usual.files.issuperset(own_tests(module))]
+    drawn = draw(modules, args.mutants or (500 if args.full else 3), args.seed)
+    sample = [mutant for mutant in drawn if mutant.module in ready]
     book = Book(args.folder / "mutants.jsonl", modules)
-    try_all(sample, usual, book, args.seconds, time.time() + 60 * args.minutes)
+    try_all(sample, usual, book, args.seconds, began + 60 * args.minutes)
     book.read()  # what other processes have written
     alike = json.loads(ALIKE.read_text())
     results = Results(__file__, args.save, seed=args.seed, seconds=args.seconds)
-    for room in dict.fromkeys(module.split("/")[0] for module in modules):
-        row = summary(room, sample, usual, book, alike)
+    for room in dict.fromkeys(module.split("/")[0] for module in ready):
+        there = [module for module in ready if module.startswith(room)]
+        row = summary(there, sample, usual, book, alike)
         results.add(room, **row)
         print(room, {key: value for key, value in row.items() if key != "alive"})
 
 
+def shuffled(modules: Sequence[str], seed: int) -> list[str]:
+    """In random order: those whose tests were watched when the time is up are a sample too."""
+    return random.Random(seed).sample(modules, len(modules))
+
+
 def summary(
-    room: str, sample: Sequence[Mutant], usual: Usual, book: Book, alike: dict[str, str]
+    modules: Sequence[str],
+    sample: Sequence[Mutant],
+    usual: Usual,
+    book: Book,
+    alike: dict[str, str],
 ) -> dict[str, Any]:
-    """What is known of the modules of one folder of the package."""
-    drawn = [
-        row for mutant in sample if mutant.module.startswith(room) and (row := book.of(mutant))
-    ]
+    """What is known of modules."""
+    drawn = [row for m in sample if m.module in modules and (row := book.of(m))]
     alive = [row for row in drawn if not row["test"]]
     same = [row for row in alive if f"{row['module']} {row['change']}" in alike]
-    counts = [found.counts for name, found in usual.covered.items() if name.startswith(room)]
+    counts = [usual.covered[module].counts for module in modules]
     lines, run_lines, branches, run_branches = (sum(each) for each in zip(*counts, strict=True))
     return {
+        "modules": len(modules),
         "drawn": len(drawn),
         "killed": len(drawn) - len(alive),
         "alike": len(same),
