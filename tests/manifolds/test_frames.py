@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import scipy.linalg
 
-from geoduel.errors import NotOnManifoldError
+from geoduel.errors import ArgumentError, NotOnManifoldError
 from geoduel.manifolds import _frames as frames
 
 LENGTHS = np.geomspace(1e-9, 30, 60)
@@ -53,6 +53,62 @@ def test_generator_moves_the_frame_and_its_normal(p):
     )
     e = scipy.linalg.expm(frames.generator(a, gram, integral=True))[: 2 * p, 2 * p :]
     np.testing.assert_allclose(xn @ e, integral, atol=1e-12)
+
+
+@pytest.mark.parametrize("integral", [False, True])
+def test_generators_of_a_stack_are_each_as_alone(integral):
+    rng = np.random.default_rng(5)
+    a, n = rng.standard_normal((2, 3, 2, 2)), rng.standard_normal((2, 3, 4, 2))
+    a, gram = a - a.mT, n.mT @ n
+    got = frames.generator(a, gram, integral)
+    for i, j in np.ndindex(2, 3):
+        alone = frames.generator(a[i, j], gram[i, j], integral)
+        np.testing.assert_array_equal(got[i, j], alone)
+
+
+@pytest.mark.parametrize("n", [1, 2, 5])
+def test_turned_is_the_exponential_of_skew_matrices(n):
+    """Rounding of eigenvectors is that of the angles: 1e-16 times their size."""
+    a = skew_of_norms(np.random.default_rng(6), n, LENGTHS[::10]) if n > 1 else np.zeros((6, 1, 1))
+    got = frames.turned(a)
+    np.testing.assert_allclose(got @ got.mT, np.broadcast_to(np.eye(n), a.shape), atol=1e-14)
+    np.testing.assert_allclose(got, np.stack([scipy.linalg.expm(b) for b in a]), atol=1e-12)
+
+
+@pytest.mark.parametrize("c", [1, 2])
+def test_the_long_way_is_the_geodesic(c):
+    """Of the canonical metric (1) and the Euclidean one (2), at one time and at several."""
+    rng = np.random.default_rng(7)
+    q = np.linalg.qr(rng.standard_normal((6, 6)))[0]
+    x, normal = q[:, :2], q[:, 2:] @ rng.standard_normal((4, 2))
+    a = rng.standard_normal((2, 2))
+    a = a - a.T
+    xi = normal @ x.T - x @ normal.T + c * x @ a @ x.T
+    times = np.array([-0.7, 0.0, 2.3])
+    expected = [scipy.linalg.expm(t * xi) @ x @ scipy.linalg.expm((1 - c) * t * a) for t in times]
+    np.testing.assert_allclose(frames.long_way(x, a, normal, c, times), expected, atol=1e-12)
+    np.testing.assert_allclose(frames.long_way(x, a, normal, c, 2.3), expected[2], atol=1e-12)
+
+
+def test_transport_along_too_long_a_way_is_refused_wherever_the_entry_is():
+    v = np.zeros((2, 3, 4, 2))
+    v[1, 2, 3, 0] = -1e4
+    frames.refuse_far_transport("St(4, 2)", v)
+    for one in (v, v[1], v[1, 2]):
+        with pytest.raises(ArgumentError, match=r"on St\(4, 2\): an entry is 1.1e\+04, at most"):
+            frames.refuse_far_transport("St(4, 2)", 1.1 * one)
+
+
+def test_vectors_whose_squares_overflow_are_shortened_and_no_others():
+    v = np.array([[[3.0], [4.0]], [[3e200], [-4e200]]])
+    with np.errstate(over="ignore"):
+        w, length2 = frames.shortened(v, (v**2).sum(axis=(1, 2)))
+    np.testing.assert_array_equal(w[0], v[0])
+    assert length2[0] == 25
+    assert np.isfinite(length2[1])
+    np.testing.assert_allclose(w[1] / w[1, 0], [[1.0], [-4 / 3]])
+    same = np.array([[3.0], [4.0]])
+    assert frames.shortened(same, np.array(25.0))[0] is same
 
 
 def test_skew_action_is_the_exponential_for_any_bound_that_holds():

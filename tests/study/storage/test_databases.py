@@ -10,7 +10,7 @@ import pytest
 import geoduel as gd
 from geoduel import errors
 from geoduel.study.storage import SQLStorage
-from geoduel.study.storage.databases import database
+from geoduel.study.storage.databases import LIMITS, database
 
 
 def newton(url: str):
@@ -99,3 +99,60 @@ def test_what_may_pass():
         assert server.is_passing(kind("lost"))
     for kind in (passing.DiskFull, passing.UndefinedTable, passing.UniqueViolation):
         assert not server.is_passing(kind("for good"))
+
+
+class Line:
+    """Stands for a connection, and remembers what was set."""
+
+    def __init__(self):
+        self.sent, self.closed = [], False
+
+    def execute(self, text, values):
+        self.sent.append(values)
+
+    def commit(self):
+        if not self.sent:
+            raise AssertionError("nothing was set")
+
+    def close(self):
+        self.closed = True
+
+
+def connected(url, timeout, patience, line):
+    pytest.importorskip("psycopg", reason="PostgreSQL needs the package psycopg")
+    server, options = database(url), {}
+    server._connect = lambda address, **given: options.update(given) or line
+    return server.connect(timeout, patience), options
+
+
+@pytest.mark.parametrize("timeout", [0.5, 8.0, 60.0])
+def test_every_wait_for_a_server_ends_with_the_time(timeout):
+    """On both sides; a dead line is noticed in the time and a few whole seconds, not before."""
+    line, options = connected("postgresql://ann@localhost/duels", timeout, 5.5, Line())
+    assert line.sent == [(name, str(round(1000 * timeout))) for name in LIMITS]
+    assert options["tcp_user_timeout"] == 1000 * timeout
+    assert options["connect_timeout"] == 6
+    count, step = options["keepalives_count"], options["keepalives_interval"]
+    assert timeout <= options["keepalives_idle"] + count * step <= timeout + 4
+
+
+def test_the_least_that_a_driver_takes_and_what_an_address_says_are_kept():
+    url = "postgresql://ann@localhost/duels?connect_timeout=9&keepalives_count=7"
+    assert "connect_timeout" not in (found := connected(url, 8.0, 0.1, Line())[1])
+    assert "keepalives_count" not in found
+    assert connected("postgresql://ann@localhost/duels", 1e-9, 0.1, Line())[1] == {
+        "client_encoding": "utf8",
+        "connect_timeout": 2,
+        "keepalives_idle": 1,
+        "keepalives_interval": 1,
+        "keepalives_count": 3,
+        "tcp_user_timeout": 1,
+    }
+
+
+def test_a_line_that_cannot_be_limited_is_closed():
+    line = Line()
+    line.commit = lambda: 1 / 0
+    with pytest.raises(ZeroDivisionError):
+        connected("postgresql://ann@localhost/duels", 8.0, 5.5, line)
+    assert line.closed
