@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from geoduel.methods.rounds import Failed, Round, in_lock_step, renumbered
+from geoduel.methods.rounds import Failed, Round, _round, in_lock_step, renumbered
 
 
 def climb(x, answers):
@@ -47,6 +47,21 @@ def test_each_step_is_sent_its_own_answers():
     np.testing.assert_array_equal(asked[0].asked.sum(axis=0), [1, 3, 2])
     filled = ~asked[0].asked
     np.testing.assert_array_equal(asked[0].x[filled], asked[0].y[filled])
+
+
+def test_places_that_are_not_asked_hold_the_first_point_twice():
+    column = np.arange(20.0)[:, None]
+    pairs = {
+        4: (column[1:3], column[3:5]),
+        5: (column[5:6], column[6:7]),
+        7: (column[7:10], column[10:13]),
+        9: (column[13], column[14]),
+    }
+    new = _round(pairs, 1)
+    assert new.who.tolist() == [4, 5, 7, 9]
+    assert new.x[..., 0].tolist() == [[1, 5, 7, 13], [2, 5, 8, 13], [1, 5, 9, 13]]
+    assert new.y[..., 0].tolist() == [[3, 6, 10, 14], [4, 5, 11, 13], [1, 5, 12, 13]]
+    assert new.asked.sum(axis=0).tolist() == [2, 1, 3, 1]
 
 
 def test_a_step_that_is_not_served_ends_without_a_state():

@@ -322,6 +322,15 @@ def test_a_page_behind_a_proxy_may_call_by_its_own_name(board, make_client, pref
         assert reply.status_code == code
 
 
+def test_what_is_below_the_root_is_the_servers_own_and_nothing_beside_it(board, make_client):
+    client = make_client(board, root="/duel")
+    page = client.get("/").text
+    assert client.get("/duel").text == client.get("/duel/").text == page
+    assert client.get("/duel/api/studies").json() == client.get("/api/studies").json()
+    for beside in ("/duels", "/duelapi/studies", "/duel/duel"):
+        assert client.get(beside).status_code == 404
+
+
 def test_names_that_claim_to_be_the_server(open_client):
     hosts = ("evil.example", "localhost.evil.example", "localhost@evil.example", "", "[", "a b")
     for host, method in itertools.product(hosts, ("GET", "POST")):

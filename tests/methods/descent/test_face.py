@@ -152,3 +152,15 @@ def test_a_corner_is_kept_although_answers_are_wrong():
         for seed in range(5)
     ]  # fmt: skip
     assert np.mean(np.max(np.abs(np.array(ends) - 1), axis=1) < 2e-2) >= 0.8
+
+
+@pytest.mark.parametrize("corner", [[1.0, 0.5], [1.0, 1.0]])
+def test_a_face_does_not_depend_on_the_length_of_the_probes(corner):
+    """The square looks alike at all lengths, up to rounding of the points: 1e-16 of 1e-7."""
+    frame = Frame(np.array(corner), np.eye(2))
+    square = gd.Box(np.zeros(2), np.ones(2))
+    turn = np.array([[0.6, 0.8], [0.8, -0.6]])
+    near, nearer = (face_at(gd.Euclidean(2), frame, square, r * turn) for r in (1e-2, 1e-7))
+    assert len(near.normals) == (2 if corner[1] == 1 else 1)
+    np.testing.assert_allclose(nearer.normals, near.normals, atol=1e-7)
+    np.testing.assert_allclose(nearer.edges, near.edges, atol=1e-7)
