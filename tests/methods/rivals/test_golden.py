@@ -37,3 +37,9 @@ def test_each_duel_cuts_by_the_golden_ratio():
 def test_the_line_ends():
     assert search(lambda t: -t, most=3.0)[0] == pytest.approx(3.0, abs=0.01)
     assert search(lambda t: t, length=9.0, most=3.0)[0] == pytest.approx(-3.0, abs=0.01)
+
+
+def test_a_bracket_that_is_narrow_enough_is_not_cut():
+    """Both neighbours of 0 lose, or 1 wins and 2 loses; the middle of the bracket is returned."""
+    assert search(lambda t: abs(t - 0.2), accuracy=1.0) == (0.0, 2)
+    assert search(lambda t: abs(t - 0.9), accuracy=1.0) == (1.0, 2)

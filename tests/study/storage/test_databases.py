@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 import subprocess
 import sys
 
@@ -99,6 +100,21 @@ def test_what_may_pass():
         assert server.is_passing(kind("lost"))
     for kind in (passing.DiskFull, passing.UndefinedTable, passing.UniqueViolation):
         assert not server.is_passing(kind("for good"))
+
+
+def test_what_may_pass_in_a_file(tmp_path):
+    """Somebody else's turn, whatever the details; not a disk that is full or cannot be written."""
+    file = database(f"sqlite:///{tmp_path / 'duels.db'}")
+
+    def passes(code: int) -> bool:
+        error = sqlite3.OperationalError("no")
+        error.sqlite_errorcode = code
+        return file.is_passing(error)
+
+    details = (0, 1 << 8, 2 << 8)
+    assert all(passes(code | more) for code in (5, 6) for more in details)  # busy, locked
+    assert not any(passes(code | more) for code in (0, 1, 8, 10, 13) for more in details)
+    assert not file.is_passing(ValueError("no"))
 
 
 class Line:
