@@ -999,18 +999,18 @@ def mutants() -> list[str]:
         return ["Not measured yet."]
 
     def cell(name: str, each: Sequence[dict[str, Any]]) -> list[str]:
-        drawn, killed, alike = (
-            sum(row[key] for row in each) for key in ("drawn", "killed", "alike")
+        modules, drawn, killed, alike = (
+            sum(row[key] for row in each) for key in ("modules", "drawn", "killed", "alike")
         )
         shares = [percent(killed / (drawn - alike))]
         for key in ("lines", "branches"):
             run, there = (sum(row[key][k] for row in each) for k in (0, 1))
             shares.append(percent(run / there))
-        return [name, str(drawn), str(alike), str(killed), *shares]
+        return [name, *map(str, (modules, drawn, alike, killed)), *shares]
 
     cells = [cell(f"`{room}`", [row]) for room, row in sorted(rows.items())]
     cells.append(cell("all", list(rows.values())))
-    heads = ("where", "mutants", "mean the same", "killed", "share", "lines", "branches")
+    heads = ("where", "modules", "mutants", "mean the same", "killed", "share", "lines", "branches")
     return markdown(heads, cells) + about(rows.values(), "seed", "seconds")
 
 
