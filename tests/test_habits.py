@@ -17,6 +17,7 @@ import geoduel as gd
 from geoduel import errors
 from geoduel.cli import main
 from geoduel.methods.named import Settings
+from geoduel.oracles.people import Person
 
 CONTRIBUTING = Path(__file__).resolve().parents[1] / "CONTRIBUTING.md"
 
@@ -194,6 +195,23 @@ def test_two_terminals_share_a_study(tmp_path, monkeypatch, capsys):
     assert "1, 0 ties among them" in shown
 
 
+def test_lists_make_domains_and_people():
+    sphere = gd.Sphere(3)
+    assert gd.Ball(sphere, [1, 0, 0], 0.5).contains(np.eye(3)[0])
+    assert gd.SPDInterval([[1, 0], [0, 1]], [[4, 0], [0, 9]]).contains(2 * np.eye(2))
+    ann = Person(sphere, [0, 0, 1], rng=0, jnd=1e-3)
+    assert ann(sphere.to_manifold([1.0, 0.0, 0.1]), sphere.to_manifold([0.1, 0.0, 1.0])) == 1
+
+
+def test_one_type_of_error_may_be_caught():
+    def lost(x, y):
+        raise TimeoutError
+
+    study = gd.create_study(gd.Sphere(3), rng=0)
+    study.optimize(lost, 2, catch=TimeoutError)
+    assert study.progress().skips == 2
+
+
 SLIPS = {
     "gd.minimize(f, sphere)": r"wrap it, gd\.from_objective\(f\)",
     "study.optimize(f, 10)": r"wrap it, gd\.from_objective\(f\)",
@@ -202,7 +220,20 @@ SLIPS = {
     "gd.minimize(oracle, sphere, executor=4)": "executor must have a method map.*workers=",
     "gd.minimize(oracle, sphere, executor=print)": "executor must have a method map",
     "gd.minimize(oracle, sphere, method=gd.RDNGD)": r"must be an instance such as RDNGD\(\)",
-    "gd.minimize(oracle, sphere, buget=10)": "has no option 'buget'; it takes",
+    "gd.minimize(oracle, sphere, buget=10)": "no option 'buget', perhaps budget= is meant; it",
+    "gd.minimize(oracle, sphere, seed=0)": "no option 'seed', perhaps rng= is meant; it takes",
+    "gd.minimize(oracle, sphere, method='rdngd', restarts=3)": "no option 'restarts'; it takes",
+    "gd.create_study(sphere, n_trials=9)": "no option 'n_trials', perhaps budget= is meant",
+    "gd.minimize(oracle, sphere, restarts=-1)": "restarts must be an integer >= 0, got -1",
+    "gd.minimize(oracle, sphere, callback=3)": "callback must be a function of the progress, got 3",
+    "gd.minimize(oracle, sphere, monitor=3)": "monitor must be a function of a point, got 3",
+    "gd.minimize(oracle, sphere, log=3)": "log must be a path such as 'run.log', got 3",
+    "gd.from_objective(f, maximize='yes')": "maximize must be True or False, got 'yes'",
+    "gd.for_people(3)": r"manifold must be a Manifold such as Sphere\(3\), got 3",
+    "sphere.random_point(0, batch=3)": r"batch must be a tuple of integers such as \(3,\), got 3",
+    "study.optimize(oracle, 3, catch='x')": "catch must hold types of exceptions, got 'x'",
+    "gd.serve(3)": "study must be a Study, a Board or several; got 3",
+    "gd.serve(study, 3)": "render must be a function of a point, got 3",
     "gd.minimize(oracle, 3)": r"manifold must be a Manifold such as Sphere\(3\)",
     "study.tell(study.ask(), study.ask().a)": "answer must be one of 'a', 'b', 'tie', 'skip'",
     "study.tell(study.ask(), 'A')": "answer must be one of 'a', 'b', 'tie', 'skip'",
@@ -230,7 +261,7 @@ def test_a_slip_is_named(code, tmp_path, monkeypatch):
     names = {"gd": gd, "np": np, "sphere": gd.Sphere(3), "goal": goal, "start": np.eye(3)[0]}
     names |= {"f": lambda x: -x[2], "oracle": gd.from_objective(lambda x: -x[2])}
     names["prefers"] = prefers
-    if "study." in code:
+    if re.search(r"study\b", code):
         names["study"] = gd.create_study(gd.Sphere(3), "duel-newton", rng=0)
     if "other." in code:
         names["other"] = gd.create_study(gd.Sphere(3), "duel-csa", rng=0)

@@ -191,7 +191,7 @@ class MalformedExportError(ArgumentError, ReplayError):
 
 
 class StorageError(GeoduelError, RuntimeError):
-    """A database failed. What was being written is not stored, not even in part."""
+    """A database, or a file, failed. What was being written is not stored, not even in part."""
 
 
 class GeoduelWarning(UserWarning):

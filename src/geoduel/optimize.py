@@ -20,7 +20,7 @@ import numpy as np
 
 from ._numerics.arrays import Array, copied, device, host, namespace
 from ._numerics.batches import as_like
-from ._support.check import as_generator, one_of, positive, positive_int
+from ._support.check import as_generator, function, one_of, positive, positive_int
 from ._support.pools import as_executor
 from ._support.progress import RECORDS, progress_bar, round_up, thin
 from .domains.base import Domain
@@ -225,6 +225,8 @@ def minimize(
     >>> abs(result.x).round(3)
     array([0., 0., 1.])
     """
+    if not isinstance(log, str | os.PathLike | None):
+        raise ArgumentError(f"log must be a path such as 'run.log', got {log!r:.80}")
     seed = rng if log is None else _seed(log, rng)
     rng = as_generator(seed)
     for name, limit in {"budget": budget, "iterations": iterations}.items():
@@ -233,6 +235,10 @@ def minimize(
     one_of(ties, "ties", ("skip", "paper"))
     if timeout is not None:
         positive(timeout, "timeout")
+    if callback is not None:
+        function(callback, "callback", "the progress")
+    if monitor is not None:
+        function(monitor, "monitor", "a point")
     if manifold is None:
         cost, manifold = parts_of_problem(oracle)
         oracle = from_objective(cost)

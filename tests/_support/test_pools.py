@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 import time
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from contextlib import ExitStack
+from functools import partial
 from multiprocessing import get_context
 from multiprocessing.pool import ThreadPool
 from pathlib import Path
@@ -16,7 +18,12 @@ import pytest
 from samples import judges
 
 import geoduel as gd
-from geoduel._support.pools import as_executor, run_each
+from geoduel._support.pools import (
+    as_executor,
+    deaf_to_interrupts,
+    ended_by_interrupts,
+    run_each,
+)
 from geoduel.errors import ArgumentError, BudgetExhaustedError, OracleError
 
 TESTS = str(Path(__file__).parents[1])
@@ -96,6 +103,28 @@ def pool(request):
         yield made(request.param, stack)
 
 
+# First of all: Ray has one cluster a program, and those below share theirs.
+@pytest.mark.parametrize("kind", MORTAL)
+def test_a_worker_that_dies_takes_nothing_along(kind, tmp_path):
+    """Dask survives it. The others end the run, with its result; the log goes on from there."""
+    options = {"x0": START, "budget": 60, "rng": 0}
+    oracle = gd.from_objective(judges.Mortal(tmp_path, at=50))
+    begun = time.monotonic()
+    with ExitStack() as stack:
+        log = tmp_path / "run.log"
+        pool = made(kind, stack)
+        if kind == "dask":
+            result = gd.minimize(oracle, SPHERE, executor=pool, log=log, **options)
+        else:
+            with pytest.raises(OracleError, match=r"the executor raised \w*(Error|Pool)") as caught:
+                gd.minimize(oracle, SPHERE, executor=pool, log=log, **options)
+            assert 10 < caught.value.result.duels < 60
+            assert time.monotonic() - begun < 60
+            result = gd.minimize(oracle, SPHERE, log=log, **options)
+    assert (tmp_path / "died").exists()
+    assert np.array_equal(result.x, gd.minimize(ORACLES["objective"](), SPHERE, **options).x)
+
+
 @pytest.mark.parametrize("kind", ORACLES)
 def test_a_run_is_the_same_with_a_pool(pool, kind):
     options = {"x0": START, "budget": 30, "rng": 0}
@@ -138,27 +167,6 @@ def test_calls_that_look_alike_are_all_made(pool):
     assert len(set(run_each(os.urandom, [(8,)] * 6, as_executor(pool)))) == 6
 
 
-@pytest.mark.parametrize("kind", MORTAL)
-def test_a_worker_that_dies_takes_nothing_along(kind, tmp_path):
-    """Dask survives it. The others end the run, with its result; the log goes on from there."""
-    options = {"x0": START, "budget": 60, "rng": 0}
-    oracle = gd.from_objective(judges.Mortal(tmp_path, at=50))
-    begun = time.monotonic()
-    with ExitStack() as stack:
-        log = tmp_path / "run.log"
-        pool = made(kind, stack)
-        if kind == "dask":
-            result = gd.minimize(oracle, SPHERE, executor=pool, log=log, **options)
-        else:
-            with pytest.raises(OracleError, match=r"the executor raised \w*(Error|Pool)") as caught:
-                gd.minimize(oracle, SPHERE, executor=pool, log=log, **options)
-            assert 10 < caught.value.result.duels < 60
-            assert time.monotonic() - begun < 60
-            result = gd.minimize(oracle, SPHERE, log=log, **options)
-    assert (tmp_path / "died").exists()
-    assert np.array_equal(result.x, gd.minimize(ORACLES["objective"](), SPHERE, **options).x)
-
-
 def test_what_cannot_be_sent_ends_the_run_with_its_result():
     with ProcessPoolExecutor(1) as pool:
         oracle = gd.from_objective(lambda x: judges.size(x))
@@ -179,6 +187,21 @@ def test_a_budget_that_is_spent_in_a_worker_is_spent():
 
     with ThreadPoolExecutor(1) as pool, pytest.raises(BudgetExhaustedError):
         run_each(spent, [()], pool)
+
+
+def test_ctrl_c_ends_a_task_and_not_only_the_run_in_it():
+    def f(x):
+        signal.raise_signal(signal.SIGINT)
+        return judges.size(x)
+
+    before = signal.getsignal(signal.SIGINT)
+    run = partial(gd.minimize, gd.from_objective(f), SPHERE, START, budget=10, rng=0)
+    assert run().stop_reason == "interrupted"
+    with pytest.raises(KeyboardInterrupt), ended_by_interrupts():
+        run()
+    with deaf_to_interrupts(), ended_by_interrupts():
+        assert run().stop_reason == "budget"
+    assert signal.getsignal(signal.SIGINT) is before
 
 
 def test_without_a_pool_the_calls_are_made_here():

@@ -39,7 +39,11 @@ def test_an_instance_stays_itself_without_a_domain():
     ("method", "options", "words"),
     [
         ("newton", {}, "method must be one of 'auto', .* got 'newton'"),
-        ("rdngd", {"batches": 2}, "method 'rdngd' has no option 'batches'; it takes step_size"),
+        (
+            "rdngd",
+            {"batches": 2},
+            "method 'rdngd' has no option 'batches', perhaps batch= is meant; it takes step_size",
+        ),
         ("rdngd", {"total": 2}, "no option 'total'"),
         ("rdngd", {"batch": 0}, "batch must be an integer >= 1"),
         (gd.RDNGD(), {"batch": 2}, r"options \['batch'\] go with a method given by name"),

@@ -9,7 +9,7 @@ import pytest
 from samples.duels import BATCH, FAR, NEAR
 
 import geoduel as gd
-from geoduel.errors import ArgumentError, OracleError
+from geoduel.errors import ArgumentError, OracleError, StorageError
 from geoduel.oracles import Logged, answers, from_objective
 from geoduel.oracles.logged import fingerprint, seed_in
 
@@ -148,6 +148,25 @@ def test_a_generator_cannot_be_restored(path):
 def test_a_folder_that_does_not_exist_is_named(tmp_path):
     with pytest.raises(ArgumentError, match="cannot be opened"):
         Logged(never, tmp_path / "no" / "run.log")
+
+
+@pytest.mark.parametrize("room", [30, 700], ids=["of the first line", "of some answers"])
+def test_a_full_disk_is_named_and_the_run_goes_on_later(path, room):
+    """A limit on the size of files stands for the disk; the line that did not fit is cut off."""
+    resource = pytest.importorskip("resource")  # not on Windows
+    oracle, sphere = gd.from_objective(lambda x: float(x[0])), gd.Sphere(3)
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (room, before[1]))
+    try:
+        with pytest.raises(StorageError, match=r"run\.log cannot be written: .* goes on") as caught:
+            gd.minimize(oracle, sphere, budget=60, rng=0, log=path)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert path.stat().st_size <= room
+    if room > 30:
+        assert 0 < caught.value.result.duels < 60
+    result = gd.minimize(oracle, sphere, budget=60, rng=0, log=path)
+    assert np.array_equal(result.x, gd.minimize(oracle, sphere, budget=60, rng=0).x)
 
 
 def test_fingerprints_tell_arrays_apart():

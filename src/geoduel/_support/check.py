@@ -12,6 +12,7 @@ from ..errors import ArgumentError
 
 __all__ = [
     "as_generator",
+    "function",
     "nonnegative",
     "one_of",
     "positive",
@@ -58,6 +59,12 @@ def positive_int(value: object, name: str, least: int = 1) -> int:
     if number is None or isinstance(value, bool) or number < least:
         raise ArgumentError(f"{name} must be an integer >= {least}, got {value!r}")
     return number
+
+
+def function(value: object, name: str, of: str) -> None:
+    """Raise an error that names ``value`` unless it can be called with what ``of`` says."""
+    if not callable(value):
+        raise ArgumentError(f"{name} must be a function of {of}, got {value!r:.80}")
 
 
 def positive_shape(shape: tuple[object, ...], owner: str) -> tuple[int, ...]:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import signal
 import sys
-from collections.abc import Callable, Iterable
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from itertools import count
 from typing import Any
 
 from ..errors import ArgumentError, BudgetExhaustedError, InfeasibleError, OracleError
 
-__all__ = ["as_executor", "run_each"]
+__all__ = ["as_executor", "deaf_to_interrupts", "ended_by_interrupts", "run_each"]
 
 LOOK = 0.5  # seconds between two looks at whether the workers of a pool are alive
 
@@ -30,6 +33,47 @@ def as_executor(executor: Any) -> Any:
             f"{executor!r:.80}; a number of threads is workers="
         )
     return executor
+
+
+@contextmanager
+def deaf_to_interrupts() -> Iterator[None]:
+    """Let processes that are started meanwhile ignore Ctrl-C, from their first moment on.
+
+    A terminal sends it to all. What imports modules just then would print a traceback.
+    """
+    if threading.current_thread() is not threading.main_thread():  # others may set no handler
+        yield
+        return
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+class _Ended(BaseException):
+    """Ctrl-C, by a name that `geoduel.minimize` does not take for an early end."""
+
+
+@contextmanager
+def ended_by_interrupts() -> Iterator[None]:
+    """Let Ctrl-C end the whole task: `geoduel.minimize` would return what it has, as a result."""
+    main = threading.current_thread() is threading.main_thread()
+    before = signal.getsignal(signal.SIGINT)
+    if not main or not callable(before):  # deaf, or not the one that hears of it
+        yield
+        return
+
+    def end(*_: Any) -> None:
+        raise _Ended
+
+    signal.signal(signal.SIGINT, end)
+    try:
+        yield
+    except _Ended:
+        raise KeyboardInterrupt from None
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def run_each(f: Callable[..., Any], rows: Iterable[tuple[Any, ...]], executor: Any = None) -> list:

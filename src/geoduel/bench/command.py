@@ -6,11 +6,13 @@ import sys
 from collections.abc import Iterator
 from concurrent.futures import Executor, ProcessPoolExecutor
 from contextlib import contextmanager
-from multiprocessing import get_context
+from multiprocessing import active_children, get_context
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+
+from .._support.pools import deaf_to_interrupts
 
 __all__ = ["bench"]
 
@@ -162,8 +164,18 @@ def _executor(workers: int, dask: str | None) -> Iterator[Executor | None]:
             yield client.get_executor()
     elif workers > 1:
         # Spawned, since a fork copies threads of linear algebra in any state.
-        with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
+        pool = ProcessPoolExecutor(workers, mp_context=get_context("spawn"))
+        try:
+            with deaf_to_interrupts():
+                for _ in range(workers):  # each call starts one, while none is idle
+                    pool.submit(int)
             yield pool
+        except BaseException:  # of Ctrl-C they know nothing, and a run may take minutes
+            for worker in active_children():
+                worker.terminate()
+            raise
+        finally:
+            pool.shutdown(cancel_futures=True)
     else:
         yield None
 

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from .._support.check import positive_int
+from .._support.pools import ended_by_interrupts
 from .._version import __version__
 from ..errors import ArgumentError, BudgetExhaustedError, GeoduelWarning
 from ..methods import Auto
@@ -158,7 +159,7 @@ def run_one(task: Task) -> Record:
     meter = Meter(case, task.budget * d, rng)
     began, more = time.perf_counter(), {}
     meter.recommend(case.x0)
-    with warnings.catch_warnings():
+    with ended_by_interrupts(), warnings.catch_warnings():
         warnings.simplefilter("ignore", GeoduelWarning)
         try:
             if isinstance(task.solve, Method):

@@ -76,6 +76,7 @@ class Ball(Domain):
     def __post_init__(self) -> None:
         if not isinstance(self.manifold, Manifold):
             raise ArgumentError(f"manifold must be a Manifold, got {self.manifold!r:.80}")
+        object.__setattr__(self, "center", self.manifold.pack(self.center, "center"))
         self.manifold.check_point(self.center, "center")
         radius = real(self.radius, "radius")
         if radius < 0:

@@ -11,7 +11,7 @@ import numpy as np
 
 from .._numerics.arrays import Array, copied, namespace
 from .._numerics.batches import along_one_axis
-from .._support.check import as_generator
+from .._support.check import as_generator, function
 from ..errors import ArgumentError, CutLocusError, EmptySetError
 from ..manifolds.base import Manifold
 from .base import Domain, tolerance_of
@@ -69,8 +69,7 @@ class Where(Domain):
     def __post_init__(self) -> None:
         if not isinstance(self.manifold, Manifold):
             raise ArgumentError(f"manifold must be a Manifold, got {self.manifold!r:.80}")
-        if not callable(self.test):
-            raise ArgumentError(f"test must be a function of a point, got {self.test!r:.80}")
+        function(self.test, "test", "a point")
         if self.inside is None:
             inside = self._found()
         else:

@@ -15,6 +15,7 @@ from .._numerics.linalg import eigh, factor
 from .._numerics.symmetric import sym
 from .._support.check import one_of, positive_int
 from ..errors import ArgumentError, EmptySetError
+from ..manifolds._border import as_array
 from ..manifolds.base import Manifold
 from ..manifolds.spd.spd import SPD
 from ._interval import (
@@ -152,7 +153,9 @@ class SPDInterval(Domain):
     manifold: Manifold = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        shape = tuple(getattr(self.lower, "shape", ()))
+        for name in ("lower", "upper"):
+            object.__setattr__(self, name, as_array(getattr(self, name), name))
+        shape = tuple(self.lower.shape)
         if len(shape) < 2 or shape[-1] != shape[-2]:
             raise ArgumentError(f"lower must be an array of shape (..., n, n), got {shape}")
         object.__setattr__(self, "manifold", SPD(shape[-1]))

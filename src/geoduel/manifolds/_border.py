@@ -17,7 +17,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from .._numerics.arrays import Array, namespace
-from .._support.check import as_generator
+from .._support.check import as_generator, positive_int
 from ..errors import ArgumentError, GeoduelError
 
 __all__ = ["Seed", "as_array", "at_the_border", "name_misfits", "own_border"]
@@ -179,8 +179,15 @@ def _seeded(method: Callable[..., Any]) -> Callable[..., Any]:
     """A method whose first argument may be a seed, or left out."""
     if method.__name__ == "random_point":
 
-        def random_point(self: Any, rng: Any = None, *more: Any, **named: Any) -> Array:
-            return method(self, as_generator(rng), *more, **named)
+        def random_point(
+            self: Any, rng: Any = None, batch: Any = (), *more: Any, **named: Any
+        ) -> Array:
+            if not isinstance(batch, tuple | list):
+                raise ArgumentError(
+                    f"batch must be a tuple of integers such as (3,), got {batch!r}"
+                )
+            batch = tuple(positive_int(n, "batch", least=0) for n in batch)
+            return method(self, as_generator(rng), batch, *more, **named)
 
         return random_point
 

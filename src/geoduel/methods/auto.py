@@ -80,8 +80,8 @@ class Auto(RankedMethod):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.restarts and self.restarts != math.inf:
-            positive_int(self.restarts, "restarts")
+        if self.restarts not in (None, math.inf):
+            positive_int(self.restarts, "restarts", least=0)
         if self.smoothing:
             positive(self.smoothing, "smoothing")
 

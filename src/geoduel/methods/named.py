@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import fields
+from difflib import get_close_matches
 from importlib import import_module
 from typing import Any, Literal, TypedDict
 
@@ -28,7 +29,7 @@ from .people.bisection import Bisection
 from .people.ideal_direction import IdealDirection
 from .people.ideal_point import IdealPoint
 
-__all__ = ["METHODS", "MethodName", "Settings", "named", "start_point"]
+__all__ = ["METHODS", "MethodName", "Settings", "named", "start_point", "unknown_option"]
 
 
 class _Methods(Mapping[str, type[Method]]):
@@ -84,6 +85,17 @@ METHODS: Mapping[str, type[Method]] = _Methods(
 
 OTHER_NAMES = {"beta-ngd": "rdngd", "alpha-beta-ngd": "rrdngd"}
 """Names of the same methods elsewhere: those of Saha, Koren and Mansour, on `Euclidean`."""
+
+CALLERS = ("x0", "method", "domain", "among", "budget", "rng")
+"""What `geoduel.minimize` and `geoduel.create_study` take beside the settings of a method."""
+
+ELSEWHERE = {
+    **dict.fromkeys(("seed", "random_state"), "rng"),
+    **dict.fromkeys(("tol", "xtol", "xatol"), "x_tol"),
+    **dict.fromkeys(("bounds", "constraints"), "domain"),
+    **dict.fromkeys(("max_evals", "maxfev", "maxfun", "n_trials", "n_calls"), "budget"),
+}
+"""What SciPy, Optuna and others call some of these."""
 
 
 MethodName = Literal[
@@ -189,10 +201,22 @@ def named(
     names = [f.name for f in fields(kind) if f.repr]
     for name in options:
         if name not in names:
-            raise ArgumentError(
-                f"method {method!r} has no option {name!r}; it takes {', '.join(names)}"
-            )
+            raise unknown_option(f"method {method!r}", name, names)
     return kind(domain=domain, **options)
+
+
+def unknown_option(method: str, name: str, names: Sequence[str]) -> ArgumentError:
+    """The error for an option that a method lacks, with the one that may be meant.
+
+    Examples
+    --------
+    >>> print(unknown_option("method 'rdngd'", "seed", ["radius", "batch"]))
+    method 'rdngd' has no option 'seed', perhaps rng= is meant; it takes radius, batch
+    """
+    near = get_close_matches(name, [*names, *CALLERS], n=1, cutoff=0.82)  # no other word
+    meant = ELSEWHERE.get(name) or next(iter(near), None)
+    hint = f", perhaps {meant}= is meant" if meant else ""
+    return ArgumentError(f"{method} has no option {name!r}{hint}; it takes {', '.join(names)}")
 
 
 def start_point(

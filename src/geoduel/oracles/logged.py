@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from concurrent.futures import Executor
+from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any
 
@@ -12,7 +13,7 @@ import numpy as np
 
 from .._numerics.arrays import Array, host
 from .._numerics.batches import as_like, leading_shape
-from ..errors import ArgumentError
+from ..errors import ArgumentError, StorageError
 from .base import Oracle, answers
 from .wrappers import Wrapper
 
@@ -86,11 +87,11 @@ class Logged(Wrapper):
                 _agree(first, about, self.path)
             self._left = [_told(line, self.path) for line in reversed(lines)]
             self._file.truncate(end)
+            if first is None:
+                self._write(json.dumps(about, ensure_ascii=False))
         except BaseException:
-            self._file.close()
+            self.close()
             raise
-        if first is None:
-            self._write(json.dumps(about, ensure_ascii=False))
 
     @property
     def remembered(self) -> int:
@@ -117,12 +118,18 @@ class Logged(Wrapper):
         return as_like(np.reshape(kept, lead), x) if lead else kept[0]
 
     def _write(self, line: str) -> None:
-        self._file.write(line.encode() + b"\n")
-        self._file.flush()
+        try:
+            self._file.write(line.encode() + b"\n")
+            self._file.flush()
+        except OSError as error:  # such as a full disk
+            raise StorageError(
+                f"log {self.path} cannot be written: {error}; once it can, the same call goes on"
+            ) from error
 
     def close(self) -> None:
         """Close the file, so that another run may use it."""
-        self._file.close()
+        with suppress(OSError):  # what could not be written has been told
+            self._file.close()
 
     def __enter__(self) -> Logged:
         return self

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from .._numerics.arrays import Array, copied, device, host, namespace
+from .._support.check import function
 from .._support.pools import run_each
 from ..errors import ArgumentError, BudgetExhaustedError, InfeasibleError, OracleError
 from .base import OracleBase, alike, answer_of, index_of
@@ -66,8 +67,9 @@ def from_objective(
     >>> oracle(np.array([[3.0, 4.0], [0.0, 0.0]]), np.array([1.0, 0.0]))
     array([ 1., -1.])
     """
-    if not callable(f):
-        raise ArgumentError(f"f must be a function of a point, got {f!r:.80}")
+    function(f, "f", "a point")
+    if maximize not in (True, False):
+        raise ArgumentError(f"maximize must be True or False, got {maximize!r}")
     return Objective(f, vectorized, cache, maximize)
 
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from .._numerics.arrays import Array, copied
 from .._numerics.batches import along_one_axis, as_like
-from .._support.check import as_generator, positive_int, real
+from .._support.check import as_generator, function, positive_int, real
 from .._support.pools import run_each
 from ..errors import ArgumentError, BudgetExhaustedError, InfeasibleError, OracleError
 from .base import OracleBase
@@ -98,8 +98,7 @@ def paired(
     >>> [race(np.ones(2), np.zeros(2)) for _ in range(5)], race.runs
     ([1, 1, 1, 1, 1], 124)
     """
-    if not callable(simulate):
-        raise ArgumentError(f"simulate must be a function of point and seed, got {simulate!r:.80}")
+    function(simulate, "simulate", "point and seed")
     if confidence is not None and not 0 < real(confidence, "confidence") < 1:
         raise ArgumentError(f"confidence must be between 0 and 1, got {confidence!r}")
     folds = None if seeds is None else tuple(positive_int(s, "seeds", least=0) for s in seeds)

@@ -172,8 +172,10 @@ class Person:
     vectorized: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
+        self.ideal = self.manifold.pack(self.ideal, "ideal")
         self.manifold.check_point(self.ideal, "ideal")
         if self.other is not None:
+            self.other = self.manifold.pack(self.other, "other")
             self.manifold.check_point(self.other, "other")
         self.rng = np.random.default_rng(self.rng)
         positive(self.jnd, "jnd")

@@ -12,9 +12,9 @@ import numpy as np
 
 from .._numerics.arrays import Array, copied
 from .._numerics.batches import along_one_axis, as_like
-from .._support.check import positive_int
+from .._support.check import function, positive_int
 from .._support.pools import run_each
-from ..errors import ArgumentError, BudgetExhaustedError, OracleError
+from ..errors import BudgetExhaustedError, OracleError
 from .base import OracleBase, is_bool
 from .shuffled import Shuffled
 
@@ -82,10 +82,9 @@ def from_preference(
     >>> wordy(np.zeros(2), np.ones(2))
     1
     """
-    if not callable(prefers):
-        raise ArgumentError(f"prefers must be a function of two points, got {prefers!r:.80}")
-    if parse is not None and not callable(parse):
-        raise ArgumentError(f"parse must be a function of an answer, got {parse!r:.80}")
+    function(prefers, "prefers", "two points")
+    if parse is not None:
+        function(parse, "parse", "an answer")
     judge = Preference(prefers, parse, positive_int(concurrency, "concurrency"))
     return Shuffled(judge, rng) if shuffle else judge
 

@@ -10,9 +10,9 @@ import numpy as np
 
 from .._numerics.arrays import Array, copied, namespace
 from .._numerics.batches import along_one_axis, as_like
-from .._support.check import as_generator, positive_int
+from .._support.check import as_generator, function, positive_int
 from .._support.pools import run_each
-from ..errors import ArgumentError, BudgetExhaustedError, OracleError
+from ..errors import BudgetExhaustedError, OracleError
 from .base import OracleBase
 
 __all__ = ["Ranking", "from_ranking", "places_of"]
@@ -62,8 +62,7 @@ def from_ranking(
     >>> oracle.places(np.array([[[2.0], [-1.0], [3.0]]]))
     array([[1, 0, 2]])
     """
-    if not callable(rank):
-        raise ArgumentError(f"rank must be a function of several points, got {rank!r:.80}")
+    function(rank, "rank", "several points")
     return Ranking(rank, positive_int(most, "most", least=2), shuffle, as_generator(rng))
 
 

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .._support.pools import deaf_to_interrupts, ended_by_interrupts
 from .._version import __version__
 from .cache import Cache, key
 
@@ -182,14 +183,17 @@ def _run(jobs: Sequence[Job], workers: int) -> Iterator[tuple[str, Outcome]]:
         return
     # Spawned, since a fork would copy the progress bar's thread. Leaving the block, also by Ctrl-C,
     # terminates the workers, which therefore need not hear of it themselves.
-    with get_context("spawn").Pool(workers, signal.signal, (signal.SIGINT, signal.SIG_IGN)) as pool:
+    with deaf_to_interrupts():
+        pool = get_context("spawn").Pool(workers, signal.signal, (signal.SIGINT, signal.SIG_IGN))
+    with pool:
         yield from pool.imap_unordered(_run_one, jobs)
 
 
 def _run_one(job: Job) -> tuple[str, Outcome]:
     experiment, task, name = job
     wall, cpu = time.perf_counter(), time.process_time()
-    record = experiment.run(task.settings)
+    with ended_by_interrupts():
+        record = experiment.run(task.settings)
     about = {
         **versions(),
         "finished": time.strftime("%Y-%m-%d %H:%M:%S"),

@@ -30,7 +30,7 @@ from ..manifolds.adapters.foreign import refuse_foreign
 from ..manifolds.base import Manifold
 from ..methods import Method, for_people
 from ..methods.mixed import Mixed, mixed_if_needed
-from ..methods.named import METHODS, named
+from ..methods.named import METHODS, named, unknown_option
 from ..methods.people.choice import for_items
 from ..methods.people.questions import QuestionMethod
 from .codec import decode_settings, encode_settings, is_text
@@ -456,10 +456,7 @@ def _with_options(chosen: Any, options: dict[str, Any]) -> Any:
     names = [f.name for f in fields(chosen) if f.init and f.repr]
     for name in options:
         if name not in names:
-            raise ArgumentError(
-                f"method 'auto' is {_name(chosen)!r} here, which has no option {name!r}; it takes "
-                f"{', '.join(names)}"
-            )
+            raise unknown_option(f"method 'auto' is {_name(chosen)!r} here, which", name, names)
     return replace(chosen, **options)
 
 

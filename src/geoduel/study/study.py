@@ -1122,7 +1122,7 @@ class Study:
         timeout: float | None = None,
         workers: int = 1,
         executor: Executor | None = None,
-        catch: tuple[type[Exception], ...] = (),
+        catch: type[Exception] | tuple[type[Exception], ...] = (),
         progress: bool = False,
     ) -> None:
         """Let an oracle answer, here and in other processes at the same time.
@@ -1147,7 +1147,7 @@ class Study:
         executor : concurrent.futures.Executor, optional
             Runs oracles that take one pair at a time in processes or on a cluster, or another pool
             with a ``map``; ``workers`` says how many duels at once.
-        catch : tuple of exception types
+        catch : exception type or tuple of them
             Errors of the oracle that skip the question and end nothing.
         progress : bool
             Show a progress bar on standard error.
@@ -1165,10 +1165,14 @@ class Study:
         seconds = math.inf if timeout is None else positive(timeout, "timeout")
         positive_int(workers, "workers")
         pool = as_executor(executor)
+        catch = (catch,) if isinstance(catch, type) else tuple(catch)
+        for kind in catch:
+            if not (isinstance(kind, type) and issubclass(kind, Exception)):
+                raise ArgumentError(f"catch must hold types of exceptions, got {kind!r:.80}")
         unpack = None if self.manifold.names is None else self.manifold.unpack
         with handed(oracle, unpack) as judge:
             self._answering = Answering(
-                self, judge, n_duels, time.monotonic() + seconds, callbacks, pool, tuple(catch)
+                self, judge, n_duels, time.monotonic() + seconds, callbacks, pool, catch
             )
             logger.info("study %r: an oracle answers", self.name)
             try:

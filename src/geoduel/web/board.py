@@ -21,7 +21,7 @@ from urllib.parse import urlencode
 
 import numpy as np
 
-from .._support.check import positive, positive_int
+from .._support.check import function, positive, positive_int
 from ..errors import (
     AlreadyAnsweredError,
     ArgumentError,
@@ -146,6 +146,8 @@ class Board:
         finish: Callable[[Board], dict[str, Any]] | None = None,
         key: str | None = None,
     ) -> None:
+        if render is not None:
+            function(render, "render", "a point")
         self.study, self.render = study, _of_items(study, render) or plain
         self.title, self.question = title or study.name, question
         self.accuracy = None if accuracy is None else positive(accuracy, "accuracy")

@@ -164,7 +164,10 @@ def serve(
             "a Board has its own"
         )
     else:
-        boards = [study] if isinstance(study, Board) else list(study)
+        boards = [study] if not isinstance(study, Iterable) else list(study)
+        for board in boards:
+            if not isinstance(board, Board):
+                raise ArgumentError(f"study must be a Study, a Board or several; got {board!r:.80}")
     front = Front.of(public_url, trust_proxy)
     studies = sorted(f"{board.study.storage.url} {board.study.name}" for board in boards)
     token = given_token(token, host, "\n".join(["serve", *studies]), front)

@@ -59,6 +59,8 @@ def for_people(manifold: Manifold, budget: int | None = None, of_items: bool = F
     >>> type(for_people(gd.Rotations(2))).__name__
     'Bisection'
     """
+    if not isinstance(manifold, Manifold):
+        raise ArgumentError(f"manifold must be a Manifold such as Sphere(3), got {manifold!r:.80}")
     if budget is not None:
         positive_int(budget, "budget")
     if is_mixed(manifold):
