@@ -64,7 +64,7 @@ METHOD_VERSIONS = {
     },
     "0.5.0": {
         "auto": 6,
-        "bisection": 4,
+        "bisection": 5,
         "block": 2,
         "duel-csa": 5,
         "duel-newton": 6,

@@ -5,6 +5,7 @@ import math
 
 import numpy as np
 import pytest
+from scipy.special import expit
 
 import geoduel as gd
 from geoduel.errors import ArgumentError
@@ -61,7 +62,7 @@ def brute_force(answers, ideals):
                 for tie, weight in zip(*bisection.TIES, strict=True):
                     seen += weight * (1 - sum(1 / (1 + np.exp(tie - s * x)) for s in (1, -1)))
             else:
-                seen, share = 1 / (1 + np.exp(answer * x)), 0.5 - answer * side * (left - 0.5)
+                seen, share = expit(-answer * x), 0.5 - answer * side * (left - 0.5)
             product *= lapse * share + (1 - lapse) * seen
         total += product
     return total
@@ -244,6 +245,20 @@ def test_on_a_circle_the_shortest_half_may_cross_the_cut():
     assert one == pytest.approx(-95, abs=0.1)
 
 
+@pytest.mark.parametrize("asymmetry", [-0.45, 0.0, 0.45])
+def test_two_widths_tell_an_asymmetry_from_another_ideal(asymmetry):
+    """m ± h are as good for the ideal m + a·h, whatever is asked at one width alone."""
+    answers = []
+    for half, step in ((18.0, 2.0), (2.0, 0.5)):
+        for side in (-1, 1) * 4:
+            m = 5 - asymmetry * half + side * step
+            answers.append((at(m + half), at(m - half), side, 0, None))
+    state = answered(METHOD, LINE, at(0), answers)
+    assert abs(state.best[0] - 5) < 0.6
+    p, away = posterior(state, stated=True), abs(state.grid - state.best[0])
+    assert p[away <= 1.5].sum() > 0.8
+
+
 def test_densest_window_by_loops():
     rng = np.random.default_rng(0)
     points, p = np.sort(rng.uniform(size=40)), rng.random((3, 40))
@@ -252,10 +267,12 @@ def test_densest_window_by_loops():
         assert np.allclose(densest(points, p, width), loops)
 
 
-def test_the_region_does_not_lean_on_the_assumed_jnd(monkeypatch):
-    """Weights of the JND other than those of the questions, by brute force."""
+def test_the_region_leans_neither_on_the_assumed_jnd_nor_on_symmetry(monkeypatch):
+    """Weights of the JND and the asymmetry other than those of the questions, by brute force."""
     state = answered(METHOD, LINE, at(0), SOME)
-    monkeypatch.setattr(bisection, "JNDS", (bisection.JNDS[0], bisection.STATED))
+    for axis, stated in (("JNDS", "STATED"), ("ASYMMETRIES", "STATED_ASYMMETRIES")):
+        values, _ = getattr(bisection, axis)
+        monkeypatch.setattr(bisection, axis, (values, getattr(bisection, stated)))
     expected = state.prior * brute_force(SOME, state.grid)
     expected /= expected.sum()
     found = posterior(state, stated=True)

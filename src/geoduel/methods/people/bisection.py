@@ -45,22 +45,23 @@ RARE = 0.02  # weight of what raters may be like that questions do not count on
 FANTASIES = 8  # worlds imagined
 DENSE = (4, 7)  # numbers of answers between which questions are for the densest window
 WIDTHS = 4  # half-widths compared
-NARROW, USUAL = 2.0, 5.0  # the least of them, and the least that the widest may be, in JND
+NARROW, NARROWER = 2.0, 1.4  # the least of them, in JND, before the posterior is `NEAR` and then
+USUAL = 5.0  # the least that the widest may be, in JND
 DECAY_BEYOND = 30.0  # decay rate of the prior's core beyond its radius, per radius
 TAIL = 0.08  # share of the prior in its tail, which reaches everywhere
 EVEN = 0.1  # share of the prior that is even, where the space is bounded
 REACH = 1e9  # furthest ideal, in radii of the prior
 FLOOR = 1e-30  # of what a table may say against an ideal, which it might take back
 CLOSE = 15.0  # JND that hold nine tenths of the posterior, where questions are for a window
-EASY_FROM = 9  # answers before the first easy question, if
-EASY_CLOSE = 4.0  # no more than so many JND hold nine tenths of the posterior
-EASY_ANYWAY = 20  # answers before it if they do not
+NEAR = 4.0  # JND that hold nine tenths of the posterior, which is near its end then
+EASY_FROM = 9  # answers before the first easy question, if it is
+EASY_ANYWAY = 20  # answers before it if the posterior is not `NEAR`
 SETTLED = 0.03  # doubt whether they look that needs no further easy questions
 EASY_AT = 0.95  # predicted probability of the likelier answer to an easy question
 
 # Grid of what a rater may be like, with prior weights. The first three shape the logistic.
 JNDS = ((1 / 9, 1 / 3, 1.0, 3.0, 9.0), (0.02, 0.39, 1.0, 0.39, 0.02))  # factors
-ASYMMETRIES = ((-0.25, -0.1, 0.0, 0.1, 0.25), (0.06, 0.14, 0.6, 0.14, 0.06))
+ASYMMETRIES = ((-0.5, -0.2, 0.0, 0.2, 0.5), (0.02, 0.12, 0.72, 0.12, 0.02))
 WEBERS = ((0.0, 0.08, 0.25), (0.6, 0.25, 0.15))
 # Shares of lapses, and of "left" among those.
 LAPSES = (
@@ -70,8 +71,10 @@ LAPSES = (
 # Not learned: side bias and tie width, in units of the logistic's argument.
 BIASES = ((-1.2 * BIAS_SPREAD, 0.0, 1.2 * BIAS_SPREAD), (0.25, 0.5, 0.25))
 TIES = ((TIE_MEDIAN, 3 * TIE_MEDIAN), (0.5, 0.5))
-# Weights of the JNDs for the stated region; the first stands for all smaller ones, too.
+# Weights for the stated region: of the JNDs, the first of which stands for all smaller ones, too,
+# and of the asymmetries.
 STATED = (2.0, 1.0, 1.0, 1.0, 1.0)
+STATED_ASYMMETRIES = (0.2, 0.2, 0.2, 0.2, 0.2)
 
 
 class Space(NamedTuple):
@@ -202,6 +205,8 @@ def _rater_grid() -> RaterGrid:
     lapse, left = np.array(LAPSES[0]).T
     mix = np.array(LAPSES[1]) / sum(LAPSES[1])
     stated = np.interp(jnd, JNDS[0], STATED) / np.interp(jnd, *JNDS)
+    stated *= np.interp(asymmetry, ASYMMETRIES[0], STATED_ASYMMETRIES)
+    stated /= np.interp(asymmetry, *ASYMMETRIES)
     return RaterGrid(jnd, asymmetry, weber, lapse, left, shape[:, None] * mix, stated)
 
 
@@ -220,7 +225,9 @@ class Bisection(PersonMethod):
 
         p(ideal) = prior(ideal) Π_raters Σ_parameters p(parameters) Π_answers P(answer | ...)
         ask: m ± h with the m and h whose answer tells most about the ideal, or,
-             for the fifth to the seventh, leaves the densest window of ± one JND; h ≥ 2 JND
+             for the fifth to the seventh, leaves the densest window of ± one JND; h ≥ 2 JND,
+             and h ≥ 1.4 JND once the ideal is nearly known: an asymmetry a moves where both
+             are as good by a·h, so that two widths tell it from another ideal
         now and then, from the tenth on and as long as they may not look at what they see:
              a question whose likelier answer has probability 0.95
         recommend: the middle of the shortest interval that holds half of p
@@ -228,7 +235,8 @@ class Bisection(PersonMethod):
     The prior is about flat within its radius, and has a tail that reaches everywhere: the whole
     circle, or an endless line. Raters are independent given the ideal, so raters who contradict
     themselves get a flat factor and count less. Questions and recommendation lean on the assumed
-    JND. The stated region does not: there p(JND) is about flat, over a factor of nine either way.
+    JND, and expect little asymmetry. The stated region does not: there p(JND) is about flat, over a
+    factor of nine either way, and so is p(asymmetry), up to one half.
     The region also allows for the possibility that nobody looks, and is then as wide as the prior.
 
     Parameters
@@ -254,7 +262,7 @@ class Bisection(PersonMethod):
     True
     """
 
-    version: ClassVar[int] = 4
+    version: ClassVar[int] = 5
     graded: ClassVar[bool] = True
 
     def start(self, manifold: Manifold, x0: Array, rng: np.random.Generator) -> BisectionState:
@@ -308,12 +316,14 @@ class Bisection(PersonMethod):
         widest = max(spread[1] - spread[0], USUAL * assumed)
         if state.space.circle:
             widest = min(widest, (state.space.high - state.space.low) / 4)
-        halves = np.geomspace(min(NARROW * assumed, widest), widest, WIDTHS)
-        halves = np.maximum(halves, self.min_radius)
         n = sum(state.raters.answers)
         nine_tenths = (spread[1] - spread[0]) / assumed
+        near = nine_tenths <= NEAR
+        least = assumed * (NARROWER if near else NARROW)
+        halves = np.geomspace(min(least, widest), widest, WIDTHS)
+        halves = np.maximum(halves, self.min_radius)
         if (
-            n >= (EASY_FROM if nine_tenths <= EASY_CLOSE else EASY_ANYWAY)
+            n >= (EASY_FROM if near else EASY_ANYWAY)
             and easy < self.catch * n
             and state.attention.doubt() > SETTLED
         ):
