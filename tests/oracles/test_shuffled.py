@@ -69,7 +69,9 @@ def test_a_judge_that_says_first_too_often_is_noise_and_no_error():
         for seed in range(3):
             oracle = judge(np.random.default_rng(seed))
             oracle = Shuffled(oracle, rng=seed) if shuffled else oracle
-            result = gd.minimize(oracle, gd.Euclidean(3), np.ones(3), budget=600, restarts=0, rng=seed)
+            result = gd.minimize(
+                oracle, gd.Euclidean(3), np.ones(3), budget=600, restarts=0, rng=seed
+            )
             gaps.append(size(result.x))
         return max(gaps)
 

@@ -533,7 +533,9 @@ def test_the_best_of_two_is_a_duel():
     assert np.allclose(states[0].attention.looks, states[1].attention.looks, rtol=1e-4)
 
 
-@pytest.mark.parametrize(("form", "answers"), [pytest.param("best", 16, marks=pytest.mark.slow), ("ranking", 9)])
+@pytest.mark.parametrize(
+    ("form", "answers"), [pytest.param("best", 16, marks=pytest.mark.slow), ("ranking", 9)]
+)
 def test_several_points_a_question_need_fewer_answers(form, answers):
     """Pairs take about 20 answers to a regret of 1.5 JND here; the median of five people."""
     sphere, method, found = gd.Sphere(3), gd.IdealPoint(), []
