@@ -189,11 +189,14 @@ def test_a_budget_that_is_spent_in_a_worker_is_spent():
         run_each(spent, [()], pool)
 
 
-def test_ctrl_c_ends_a_task_and_not_only_the_run_in_it():
+def test_ctrl_c_ends_a_task_and_not_only_the_run_in_it(request):
     def f(x):
         signal.raise_signal(signal.SIGINT)
         return judges.size(x)
 
+    # What a shell starts in the background is deaf to Ctrl-C, and so are the tests there.
+    here = signal.signal(signal.SIGINT, signal.default_int_handler)
+    request.addfinalizer(partial(signal.signal, signal.SIGINT, here))
     before = signal.getsignal(signal.SIGINT)
     run = partial(gd.minimize, gd.from_objective(f), SPHERE, START, budget=10, rng=0)
     assert run().stop_reason == "interrupted"
