@@ -19,6 +19,14 @@ RNG = np.random.default_rng
 GEOMETRIES = [m for m in MANIFOLDS if m.names is None and not is_mixed(m)]
 FLOATS = pytest.mark.parametrize("dtype", [np.float64, np.float32], ids=["float64", "float32"])
 EVERY = pytest.mark.parametrize("m", GEOMETRIES, ids=str)
+ONE_OF_A_KIND = pytest.mark.parametrize(  # for what takes seconds; with -m slow, all of them
+    "m",
+    [
+        pytest.param(m, marks=pytest.mark.slow if type(m) in map(type, GEOMETRIES[i + 1 :]) else ())
+        for i, m in enumerate(GEOMETRIES)
+    ],
+    ids=str,
+)
 
 
 # -- rounding does not add up ------------------------------------------------------------------
@@ -391,7 +399,7 @@ def test_jax_arrays_come_out_where_they_went_in(m, jax):
     m.check_tangent(arrays[0], arrays[2])
 
 
-@EVERY
+@ONE_OF_A_KIND
 def test_jax_transforms_what_the_docs_promise(m, jax):
     given = some_arguments(m)
     arrays = [jax.numpy.asarray(a) for a in given]
