@@ -4,6 +4,7 @@ PYTHON ?= python3
 VENV   ?= .venv
 OUT    ?= results
 ARGS   ?=
+BENCHMARKS ?= $(wildcard benchmarks/[!_]*.py)
 
 BIN   := $(VENV)/bin
 PEERS := $(VENV)-peers
@@ -63,7 +64,7 @@ lowest: $(LOWEST)/.has-lowest  ## run tests with the lowest versions that pyproj
 	$(LOWEST)/bin/python -m pytest -W ignore::DeprecationWarning $(ARGS)
 
 bench: $(PEERS)/.has-test,bench,bridges  ## run every benchmark once, at reduced size
-	for script in benchmarks/[!_]*.py; do echo "== $$script"; $(PEERS)/bin/python $$script $(ARGS) || exit 1; done
+	for script in $(BENCHMARKS); do echo "== $$script"; $(PEERS)/bin/python $$script $(ARGS) || exit 1; done
 
 rivals: $(RIVALS)/.has-rivals  ## ask simulated people with other packages
 	$(RIVALS)/bin/python benchmarks/people_rivals.py $(ARGS)

@@ -330,7 +330,7 @@ def main() -> None:
             place = url.split(":")[0].split("+")[0]
             results.add(f"crowd {place}", workers=given.workers, rate=rate, **outcome)
         if "share" in given.what:
-            seeds, duels = (range(5), 160) if given.full else (range(1), 40)
+            seeds, duels = (range(5), 160) if given.full else (range(1), 20)
             pairs = np.array([[share(url, n, seed, duels) for n in (1, 4)] for seed in seeds])
             row = {"duels": duels, "seeds": len(seeds), "load": os.getloadavg()[0]}
             print(f"\n{duels} duels of 40 ms, four processes in the time of one:")

@@ -223,7 +223,8 @@ def wavy(x):
     return np.sum(2 - np.cos(x) - np.cos(3 * x), axis=-1)
 
 
-@pytest.mark.parametrize("flip", [0.0, pytest.param(0.1, marks=pytest.mark.slow)])
+@pytest.mark.slow  # `test_restarts.py` has less
+@pytest.mark.parametrize("flip", [0.0, 0.1])
 def test_restarts_find_the_best_of_several_minima(flip):
     torus, x0 = gd.Torus(2), np.array([2.0, -2.0])
     found = {}  # 40 restarts all miss the best with probability 0.01

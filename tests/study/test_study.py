@@ -1013,6 +1013,7 @@ def test_rankings_are_kept_undone_skipped_and_exported(tmp_path):
     assert np.array_equal(study.recommend(), best)
 
 
+@pytest.mark.slow
 def test_several_raters_may_rank():
     """Each finds an own ideal, from rankings as from pairs."""
     sphere, study = gd.Sphere(3), four()

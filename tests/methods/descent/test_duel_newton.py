@@ -271,6 +271,7 @@ def test_smoothing_sees_the_large_shape_beyond_small_minima():
     assert np.median(ends[1.0]) <= 4 < np.median(ends[0.0])
 
 
+@pytest.mark.slow
 def test_smoothing_costs_little_where_there_is_nothing_to_smooth():
     spent = {}
     for smoothing in (0.0, 1.0):

@@ -30,6 +30,7 @@ def test_the_gap_is_below_the_bound_of_the_theorem(chain):
         assert np.mean([r[k, 2] for r in rows]) <= bound
 
 
+@pytest.mark.slow
 def test_it_is_faster_than_without_acceleration(chain):
     ends = {
         name: np.median([chain.run(name, 6000, s, **more)[1][-1, 2] for s in range(2)])
