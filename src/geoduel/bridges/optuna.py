@@ -265,8 +265,8 @@ class DuelSampler(_Sampler):
         self._values: dict[bytes, float] = {}  # of points that were tried, smaller is better
         self._misses: Counter[bytes] = Counter()
         self._seen: set[int] = set()  # trials whose end is known
-        self._asked: dict[int, bytes] = {}  # what each trial of this process should try
-        self._threads: dict[int, int] = {}  # by which thread
+        # What each trial of this process should try, and the thread that asked.
+        self._asked: dict[int, tuple[bytes, int]] = {}
         self._patience = PATIENCE
 
     def _next(self, study: Any, trial: Any) -> Array:
@@ -280,11 +280,10 @@ class DuelSampler(_Sampler):
                     study.stop()
                 return self._duels.recommend()
             out = [self._tried(t) for t in study.get_trials(False, (TrialState.RUNNING,))]
-            held = {a.tobytes() for a in out if a is not None} | set(self._asked.values())
+            held = {a.tobytes() for a in out if a is not None}
+            held |= {key for key, _ in self._asked.values()}
             free = [key for key in wanted if key not in held]
-            with_others = any(
-                key in wanted and self._threads[number] != me for number, key in self._asked.items()
-            )
+            with_others = any(key in wanted and by != me for key, by in self._asked.values())
             begun = begun or time.monotonic()
             if free or not with_others or time.monotonic() - begun > self._patience:
                 break
@@ -293,8 +292,7 @@ class DuelSampler(_Sampler):
         # Where all are being tried, the oldest once more: its trial may have died.
         key = next(iter(free or wanted))
         if "fixed_params" not in trial.system_attrs:  # else it tries what was enqueued
-            self._asked[trial.number] = key
-            self._threads[trial.number] = me
+            self._asked[trial.number] = key, me
         return wanted[key]
 
     def _read(self, study: Any) -> None:
@@ -305,8 +303,7 @@ class DuelSampler(_Sampler):
                 continue
             self._seen.add(trial.number)
             tried = self._tried(trial)
-            asked = self._asked.pop(trial.number, None)
-            self._threads.pop(trial.number, None)
+            asked, _ = self._asked.pop(trial.number, (None, None))
             if trial.duration is not None:
                 self._patience = max(self._patience, 2 * trial.duration.total_seconds())
             key = asked if tried is None else tried.tobytes()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import fields
-from difflib import get_close_matches
 from importlib import import_module
 from typing import Any, Literal, TypedDict
 
@@ -213,6 +212,8 @@ def unknown_option(method: str, name: str, names: Sequence[str]) -> ArgumentErro
     >>> print(unknown_option("method 'rdngd'", "seed", ["radius", "batch"]))
     method 'rdngd' has no option 'seed', perhaps rng= is meant; it takes radius, batch
     """
+    from difflib import get_close_matches  # for errors alone
+
     near = get_close_matches(name, [*names, *CALLERS], n=1, cutoff=0.82)  # no other word
     meant = ELSEWHERE.get(name) or next(iter(near), None)
     hint = f", perhaps {meant}= is meant" if meant else ""
