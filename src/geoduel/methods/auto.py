@@ -19,6 +19,8 @@ from .descent.doubt import beats
 from .descent.duel_csa import CSAState, DuelCSA
 from .descent.duel_newton import DuelNewton, NewtonState
 from .descent.first_step import Begin
+from .descent.plateau import PlateauWalk, WalkState
+from .frame import reach
 from .restarts import LONGER, Restarted, alike, elsewhere, joined, scale_of
 from .rounds import Rounds
 
@@ -28,7 +30,9 @@ NEWTON = 2000  # most dimensions for DuelNewton: 1.5 ms a duel and 1 GB; both gr
 SAME = 30.0  # how far apart two ends may be that are taken for one, in the dtype's resolution
 BOUNDED = 300  # the same in a domain: 2 ms a duel where most are projected; grows as d²
 
-Local: TypeAlias = NewtonState | CSAState
+PLATEAU = 20  # blocks of ties, more than of others, after which to walk in place of DuelNewton
+
+Local: TypeAlias = NewtonState | CSAState | WalkState
 
 
 @dataclass(frozen=True)
@@ -38,14 +42,16 @@ class Auto(RankedMethod):
         first step by doubling duels
         d <= 2000 (in a domain 300): blocks of DuelNewton; else, and in a domain that is known by a
         test alone, steps of DuelCSA
+        where most duels of many blocks tie: a walk that moves by ties, too (PlateauWalk)
         where that has ended: once more from elsewhere, ``restarts`` times, or until no other
         minimum is to be expected; duels between the ends decide
         in turns from the best end, smoothed, and from elsewhere, not smoothed
 
-    What is left of a budget is spent on other minima. The first run asks what it would ask without:
-    its end is returned, for the reason that it had, unless a later one beats it in a duel. A run
-    that is about to end where the best one has ended is not finished. After seven runs to one
-    minimum no other is expected (`geoduel.methods.restarts.Restarted.complete`).
+    What is left of a budget is spent on plateaus and on other minima. The first run asks what it
+    would ask without, until 20 more blocks have tied than not. Its end is returned, for the reason
+    that it had, unless a later one beats it in a duel. A run that is about to end where the best
+    one has ended is not finished. After seven runs to one minimum no other is expected
+    (`geoduel.methods.restarts.Restarted.complete`).
 
     Several problems (leading axes of the start) are run at once, each as if alone; without a domain
     DuelNewton then works on all of them together.
@@ -76,7 +82,7 @@ class Auto(RankedMethod):
     restarts: float | None = None
     smoothing: float = 0.0
 
-    version: ClassVar[int] = 6
+    version: ClassVar[int] = 7
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -97,8 +103,12 @@ class Auto(RankedMethod):
         self, manifold: Manifold, state: Begin | Local | Restarted, rng: np.random.Generator
     ) -> Generator[tuple[Array, Array], Any, Begin | Local | Restarted]:
         before = state if isinstance(state, Restarted) else None
-        method = self._present(manifold, before)
-        local = yield from method.step(manifold, before.local if before else state, rng)
+        local = before.local if before else state
+        if isinstance(local, WalkState):
+            local = yield from PlateauWalk(self.domain).step(manifold, local, rng)
+        else:
+            local = yield from self._present(manifold, before).step(manifold, local, rng)
+            local = self._walking(manifold, local)
         if before is None:
             if local.stop is None or not self.restarts or local.stop == "diverges":
                 return local
@@ -116,6 +126,15 @@ class Auto(RankedMethod):
         if ended.run == self.restarts or (ended.complete and self.restarts == math.inf):
             return ended._replace(stop=ended.reason)
         return self._restarted(manifold, ended, rng)
+
+    def _walking(self, manifold: Manifold, local: Begin | Local) -> Begin | Local:
+        """A walk in place of DuelNewton on a plateau, if a budget is to be spent."""
+        if self.restarts != math.inf or not isinstance(local, NewtonState) or local.noisy:
+            return local
+        if local.tied < PLATEAU:
+            return local
+        longest = min(local.longest, reach(manifold, self.domain) / 2)
+        return PlateauWalk(self.domain).start(manifold, local.best, longest)
 
     def _judged(
         self, manifold: Manifold, state: Restarted, same: bool, rng: np.random.Generator
@@ -159,11 +178,11 @@ class Auto(RankedMethod):
         return self._method(manifold).learns(manifold)
 
     def learn(self, manifold: Manifold, state: Any, a: Array, b: Array, answer: int) -> Any:
-        inner = self._method(manifold)
-        if not isinstance(state, Restarted):
-            return inner.learn(manifold, state, a, b, answer)
-        local = inner.learn(manifold, state.local, a, b, answer)
-        return None if local is None else state._replace(local=local)
+        restarted = isinstance(state, Restarted)
+        local = state.local if restarted else state
+        if not isinstance(local, WalkState):  # which has no use for other duels
+            local = self._method(manifold).learn(manifold, local, a, b, answer)
+        return state._replace(local=local) if restarted and local is not None else local
 
     def steps(
         self, manifold: Manifold, states: list[Any], rngs: list[np.random.Generator]
@@ -183,10 +202,14 @@ class Auto(RankedMethod):
         rng: np.random.Generator,
         length: float,
     ) -> Begin | Local | Restarted:
-        if not isinstance(state, Restarted):
-            return self._present(manifold, None).again(manifold, state, rng, length)
-        method = self._present(manifold, state)
-        return state._replace(local=method.again(manifold, state.local, rng, length), stop=None)
+        restarted = isinstance(state, Restarted)
+        method = self._present(manifold, state if restarted else None)
+        local = state.local if restarted else state
+        if isinstance(local, WalkState):
+            local = method.start(manifold, local.best, rng)
+        else:
+            local = method.again(manifold, local, rng, length)
+        return state._replace(local=local, stop=None) if restarted else local
 
     def ended(self, state: Begin | Local | Restarted, reason: str) -> str:
         """What ends a budget that is left over does not end the run that returned the point."""
@@ -195,7 +218,7 @@ class Auto(RankedMethod):
         return state.reason or reason if reason in ("budget", "ties") else reason
 
     def _present(self, manifold: Manifold, state: Restarted | None) -> Any:
-        """The method of the present run."""
+        """The method of the present run, before it walks."""
         if state is None:
             return self._method(manifold, self.smoothing)
         if state.smoothing and self.restarts == math.inf:

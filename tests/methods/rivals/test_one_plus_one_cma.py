@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from geoduel.methods.rivals.one_plus_one_cma import CholeskyFactor
+from geoduel.methods.descent.covariance import CholeskyFactor
 
 
 @pytest.mark.parametrize("success", [0.1, 0.9])

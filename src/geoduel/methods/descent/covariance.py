@@ -1,4 +1,4 @@
-"""What DuelCSA learns from its path: the length of steps, and their covariance."""
+"""What is learned from steps that have won: their length, and their covariance."""
 
 from __future__ import annotations
 
@@ -7,7 +7,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-__all__ = ["Covariance", "Factors", "cumulated"]
+__all__ = ["SUCCESS", "CholeskyFactor", "Covariance", "Factors", "cumulated", "success_rule"]
+
+SUCCESS, PATIENCE = 2 / 11, 1 / 12  # the success rate aimed at, and how fast it is averaged
+SMOOTH = 0.44  # a success rate above which the path does not learn
 
 
 def cumulated(path: np.ndarray, h: np.ndarray, k: Any, m: int) -> tuple[np.ndarray, Any, Any]:
@@ -139,3 +142,47 @@ class Factors(NamedTuple):
 def _root(C: np.ndarray, least: float = 1e-14) -> np.ndarray:
     w, V = np.linalg.eigh(C)
     return (V * np.sqrt(np.maximum(w, least * w[..., -1:]))[..., None, :]) @ V.mT
+
+
+def success_rule(success: float, won: bool, d: int) -> tuple[float, float]:
+    """The running share of trials that won, and the factor on σ that leads it to 2/11.
+
+    References
+    ----------
+    Igel, Suttorp and Hansen, A computational efficient covariance matrix update and a (1+1)-CMA for
+    evolution strategies, GECCO 2006, with its constants.
+    """
+    success += PATIENCE * (won - success)
+    return success, math.exp((success - SUCCESS) / (1 - SUCCESS) / (1 + d / 2))
+
+
+class CholeskyFactor(NamedTuple):
+    """A with the covariance A Aᵀ, its inverse, and the path of steps: O(d²) an update."""
+
+    A: np.ndarray
+    inverse: np.ndarray
+    path: np.ndarray
+
+    @classmethod
+    def identity(cls, d: int) -> CholeskyFactor:
+        """No direction is preferred."""
+        return cls(np.eye(d), np.eye(d), np.zeros(d))
+
+    def learn(self, step: np.ndarray, success: float) -> CholeskyFactor:
+        """After a successful step A z: C = (1 - c) C + c p pᵀ, by a rank-one update of A."""
+        A, inverse, path = self
+        d = len(path)
+        fade, rate = 2 / (d + 2), 2 / (d * d + 6)
+        path, keep = (1 - fade) * path, 1 - rate
+        if success < SMOOTH:
+            path = path + math.sqrt(fade * (2 - fade)) * step
+        else:
+            keep += rate * fade * (2 - fade)
+        w = inverse @ path
+        size = float(w @ w)
+        if size < 1e-20:
+            return CholeskyFactor(A, inverse, path)
+        root, grow = math.sqrt(keep), math.sqrt(1 + rate / keep * size)
+        A = root * A + root / size * (grow - 1) * np.outer(path, w)
+        inverse = (inverse - (1 - 1 / grow) / size * np.outer(w, w @ inverse)) / root
+        return CholeskyFactor(A, inverse, path)

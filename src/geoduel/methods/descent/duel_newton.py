@@ -23,6 +23,7 @@ from .doubt import BEYOND, Anchor, Claim, Trail, beats, look_around
 from .face import NO_EXITS, Exits, Face, face_at
 from .first_step import POINT, Begin, First, begin, directions, first_step
 from .fit import fit
+from .golden import golden_section
 from .memory import Memory, Stretch, Window, whitened
 from .noise import Noise, lead
 from .ranked import APART, FASTER, STEPS, SURE, corners_of_block, coverage, heard, ranked, scores
@@ -48,6 +49,7 @@ SHORT = 0.01  # length of the probes that look for the boundary, in those of due
 LOST = 0.7  # factor on the patience where growth of the probes was not earned
 LEAST = 0.2  # patience that is never lost
 AGAIN = 1e4  # length of the probes that doubt an end, in those of the end
+RIDGE = 1e-4  # accuracy of a search along a ridge, in its length
 COARSE = 0.05  # length of the probes up to which ripples are smoothed, in that of the first
 
 BEYOND_DIGITS = (np.linalg.LinAlgError, OutOfRangeError)  # of steps, or of a metric
@@ -293,6 +295,7 @@ class DuelNewton(RankedMethod):
             κ = cos(-Σ s_i e_i, p of last time);   δ = δ · shrink^(1 - 2 ties) · exp(gain κ)
             where δ has grown by a factor: back to the point where it was shortest, if that wins
         where that has ended: once more from longer probes; the end is believed if it still wins
+        a descent from elsewhere has ended, too: line search along the geodesic through both ends
 
     κ is zero on average as long as the model is right, for new signs then have nothing to do with
     the last displacement. It drives the probe length and the freedom τ of H, so that no step needs
@@ -307,8 +310,9 @@ class DuelNewton(RankedMethod):
 
     Growth of δ has to be earned by a duel, since it would feed itself where f is steeper on one
     side (`geoduel.methods.descent.doubt`). Ends are doubted: at a kink κ is zero, too, and δ
-    shrinks before the valley is left. A second descent that finds a better point shows that, and
-    the third one shrinks half as fast.
+    shrinks before the valley is left. A second descent that finds a better point shows that. The
+    next ones shrink half as fast each, and the line through two such ends is the ridge, where that
+    is straight.
 
     With ``ranking=k`` a block has groups of k points, the corners of a regular simplex in k - 1
     whitened directions. Neighbours in the order of a group are duels to the fit, each with a centre
@@ -377,7 +381,7 @@ class DuelNewton(RankedMethod):
 
     smoothing: float = 0.0
 
-    version: ClassVar[int] = 6
+    version: ClassVar[int] = 7
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -624,10 +628,39 @@ class DuelNewton(RankedMethod):
                 return state._replace(claim=None)
             if state.stop is not None:
                 frame = Frame(claim.point, np.eye(manifold.dim))
+                found = yield from self._along_ridge(manifold, state, frame)
+                if found is not None:
+                    return self._afresh(manifold, state, found, found.point)
                 return self._afresh(manifold, state, frame, claim.point, refuted=True)
         elif ahead > 0 and manifold.dist(state.point, claim.point) > claim.least:
             return self._afresh(manifold, state, state.frame, claim.point, refuted=True)
         return state._replace(claim=claim.asked(state.size))
+
+    def _along_ridge(
+        self, manifold: Manifold, state: NewtonState, best: Frame
+    ) -> Generator[tuple[Array, Array], Any, Frame | None]:
+        """A better point on the line through two ends that are no minima, if there is one.
+
+        On a ridge probes contract before it has been followed. But two points where they have done
+        so tell its direction.
+        """
+        if state.noisy:
+            return None
+        try:
+            way = -best.coordinates(manifold, state.recommended)
+        except CutLocusError:
+            return None
+        length = float(np.linalg.norm(way))
+        if not length:
+            return None
+        unit, most = way / length, 2 * self._farthest(manifold)
+        found = yield from golden_section(
+            lambda t: best.at(manifold, t * unit, self.domain), min(length, most), RIDGE, most
+        )
+        step, end = best.land(manifold, found * unit, self.domain)
+        if (yield from beats(end, best.point, state.noise)) <= 0:
+            return None
+        return best.move(manifold, step, end=end)[0]
 
     def _afresh(
         self,

@@ -11,45 +11,11 @@ import numpy as np
 
 from ..._numerics.arrays import Array
 from ...manifolds.base import Manifold
+from ..descent.covariance import SUCCESS, CholeskyFactor, success_rule
 from ..frame import Frame
 from .base import Rival, furthest
 
-__all__ = ["CholeskyFactor", "OnePlusOneCMA", "OnePlusOneCMAState"]
-
-TARGET, PATIENCE = 2 / 11, 1 / 12  # the success rate aimed at, and how fast it is averaged
-SMOOTH = 0.44  # a success rate above which the path does not learn
-
-
-class CholeskyFactor(NamedTuple):
-    """A with the covariance A Aᵀ, its inverse, and the path of steps: O(d²) an update."""
-
-    A: np.ndarray
-    inverse: np.ndarray
-    path: np.ndarray
-
-    @classmethod
-    def identity(cls, d: int) -> CholeskyFactor:
-        """No direction is preferred."""
-        return cls(np.eye(d), np.eye(d), np.zeros(d))
-
-    def learn(self, step: np.ndarray, success: float) -> CholeskyFactor:
-        """After a successful step A z: C = (1 - c) C + c p pᵀ, by a rank-one update of A."""
-        A, inverse, path = self
-        d = len(path)
-        fade, rate = 2 / (d + 2), 2 / (d * d + 6)
-        path, keep = (1 - fade) * path, 1 - rate
-        if success < SMOOTH:
-            path = path + math.sqrt(fade * (2 - fade)) * step
-        else:
-            keep += rate * fade * (2 - fade)
-        w = inverse @ path
-        size = float(w @ w)
-        if size < 1e-20:
-            return CholeskyFactor(A, inverse, path)
-        root, grow = math.sqrt(keep), math.sqrt(1 + rate / keep * size)
-        A = root * A + root / size * (grow - 1) * np.outer(path, w)
-        inverse = (inverse - (1 - 1 / grow) / size * np.outer(w, w @ inverse)) / root
-        return CholeskyFactor(A, inverse, path)
+__all__ = ["OnePlusOneCMA", "OnePlusOneCMAState"]
 
 
 class OnePlusOneCMAState(NamedTuple):
@@ -108,7 +74,7 @@ class OnePlusOneCMA(Rival):
     def start(self, manifold: Manifold, x0: Array, rng: np.random.Generator) -> OnePlusOneCMAState:
         d = manifold.dim
         sigma = self.first_step(manifold) / math.sqrt(d)
-        return OnePlusOneCMAState(Frame(x0, np.eye(d)), sigma, TARGET, CholeskyFactor.identity(d))
+        return OnePlusOneCMAState(Frame(x0, np.eye(d)), sigma, SUCCESS, CholeskyFactor.identity(d))
 
     def step(
         self, manifold: Manifold, state: OnePlusOneCMAState, rng: np.random.Generator
@@ -118,9 +84,8 @@ class OnePlusOneCMA(Rival):
         step = factor.A @ rng.standard_normal(d)
         answer = yield frame.at(manifold, sigma * step), frame.point
         won = answer <= 0
-        success += PATIENCE * (won - success)
+        success, grown = success_rule(success, bool(won), d)
         if won:
             frame, _ = frame.move(manifold, sigma * step)
             factor = factor.learn(step, success)
-        sigma *= math.exp((success - TARGET) / (1 - TARGET) / (1 + d / 2))
-        return OnePlusOneCMAState(frame, min(sigma, furthest(manifold)), success, factor)
+        return OnePlusOneCMAState(frame, min(grown * sigma, furthest(manifold)), success, factor)

@@ -11,9 +11,9 @@ import numpy as np
 from ..._numerics.arrays import Array
 from ..._support.check import positive
 from ...manifolds.base import Manifold
+from ..descent.golden import golden_section
 from ..frame import Frame, reach
 from .base import Rival
-from .golden import golden_section
 
 __all__ = ["OrderCD", "OrderCDState", "line_search"]
 

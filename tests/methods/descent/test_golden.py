@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from geoduel.methods.rivals.golden import golden_section
+from geoduel.methods.descent.golden import golden_section
 
 
 def search(f, length=1.0, accuracy=1e-3, most=math.inf):

@@ -1,0 +1,133 @@
+"""The walk on plateaus: what it moves by, what it returns, and where the default begins it."""
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+import geoduel as gd
+from geoduel.methods.descent.plateau import QUIET, PlateauWalk
+
+
+def walked(f, manifold, x, longest, steps, seed=0, noticed=0.0, domain=None):
+    """States of a walk whose duels tie up to a difference of ``noticed``."""
+    walk, rng = PlateauWalk(domain), np.random.default_rng(seed)
+    states = [walk.start(manifold, x, longest)]
+    while len(states) < steps and states[-1].stop is None:
+        step = walk.step(manifold, states[-1], rng)
+        answer = None
+        try:
+            while True:
+                a, b = step.send(answer)
+                answer = float(np.sign(f(a) - f(b))) if abs(f(a) - f(b)) > noticed else 0.0
+        except StopIteration as end:
+            states.append(end.value)
+    return states
+
+
+def terraced(d, seed):
+    """A turned bowl of condition 100 in whole steps, and in tenths of them near the optimum."""
+    rng = np.random.default_rng(seed)
+    R, Q = (np.linalg.qr(rng.standard_normal((d, d)))[0] for _ in range(2))
+    optimum = rng.uniform(-3, 3, d)
+
+    def f(x):
+        z = R @ (x - optimum)
+        z = np.where(abs(z) > 0.5, np.round(z), np.round(10 * z) / 10)
+        return float(np.geomspace(1, 100, d) @ (Q @ z) ** 2)
+
+    return f
+
+
+def test_it_moves_by_ties_and_returns_the_last_that_won():
+    f = terraced(3, 0)
+    states = walked(f, gd.Euclidean(3), np.full(3, 4.0), 2.0, 400)
+    values = np.array([(f(s.point), f(s.best)) for s in states])
+    np.testing.assert_array_equal(values[:, 0], values[:, 1])  # ties are as good, exactly
+    assert (np.diff(values[:, 1]) <= 0).all()
+    by_ties = sum(a.best is b.best and a.point is not b.point for a, b in pairwise(states))
+    assert by_ties > 40
+
+
+def test_differences_too_small_to_be_noticed_do_not_add_up():
+    """A slope of which a duel notices differences above 1; a thousand of them end nowhere else."""
+    states = walked(lambda x: x[0], gd.Euclidean(2), np.zeros(2), 0.5, 1000, noticed=1.0)
+    for state in states:
+        assert state.point[0] <= state.best[0] + 1.0 + 1e-12
+
+
+def test_it_leaves_a_corner_at_which_nearly_all_short_trials_lose():
+    """f has a minimum of 0 at which (1+1)-CMA-ES converges, and is -1 from 2 away."""
+
+    def f(x):
+        return -1.0 if x[0] > 2 else float(np.sum(abs(x)))
+
+    for seed in range(3):
+        states = walked(f, gd.Euclidean(2), np.array([-1.0, 0.3]), 8.0, 1000, seed)
+        assert f(states[-1].best) == -1.0
+
+
+def test_it_ends_where_nothing_has_won_for_long_or_at_the_resolution():
+    flat = walked(lambda x: 0.0, gd.Sphere(3), np.array([0, 0, 1.0]), 1.0, 10**4)
+    assert (flat[-1].stop, len(flat)) == ("ties", 1 + 2 * QUIET)
+    assert (flat[-1].noise, flat[-1].uncertainty) == (None, None)
+    smooth = walked(lambda x: float(x @ x), gd.Euclidean(2), np.ones(2), 1.0, 10**4)
+    assert smooth[-1].stop == "resolution"
+    assert np.linalg.norm(smooth[-1].best) < 1e-5  # a thousand lengths of the last trials
+
+
+def test_in_a_domain_all_points_are_feasible():
+    box = gd.Box(-np.ones(2), np.ones(2))
+    seen = []
+
+    def f(x):
+        seen.append(x)
+        return float(np.round(np.sum(x)))
+
+    states = walked(f, gd.Euclidean(2), np.zeros(2), 1.0, 300, domain=box)
+    assert all(box.contains(x) for x in seen)
+    assert f(states[-1].best) == -2
+
+
+@pytest.mark.filterwarnings("ignore::geoduel.errors.TiesWarning")
+def test_a_left_over_budget_is_walked_on_a_plateau():
+    """DuelNewton alone ends on a terrace above the least one; the walk takes its end along."""
+    for seed in (0, 1, 3):
+        f, options = terraced(2, seed), {"budget": 600, "rng": seed}
+        oracle, x0 = gd.from_objective(f), np.full(2, 4.0)
+        assert f(gd.minimize(oracle, gd.Euclidean(2), x0, method="duel-newton", **options).x) > 1
+        assert f(gd.minimize(oracle, gd.Euclidean(2), x0, **options).x) == 0
+
+
+@pytest.mark.filterwarnings("ignore::geoduel.errors.TiesWarning")
+def test_a_study_that_walks_is_resumed_where_it_was(tmp_path):
+    f, x0 = terraced(2, 1), np.full(2, 4.0)
+    options = {"budget": 1200, "rng": 3}
+    oracle = gd.from_objective(f)
+    whole = gd.minimize(oracle, gd.Euclidean(2), x0, **options)
+    log = tmp_path / "run.jsonl"
+    stopped = []
+
+    def stop(progress):
+        stopped.append(type(progress.state).__name__)
+        return len(stopped) > 10 and stopped[-10] == "WalkState"
+
+    gd.minimize(oracle, gd.Euclidean(2), x0, log=log, callback=stop, **options)
+    assert stopped[-1] == "WalkState"
+    again = gd.minimize(oracle, gd.Euclidean(2), x0, log=log, **options)
+    np.testing.assert_array_equal(again.x, whole.x)
+    assert again.duels == whole.duels
+
+
+def test_where_a_duel_is_answered_otherwise_it_ends():
+    """One win in error would mislead it; of duels asked twice 2 p (1 - p) differ."""
+    rng = np.random.default_rng(0)
+
+    def f(x):  # answers of the walk compare f; a third of them are about other numbers
+        return float(np.sum(abs(x))) if rng.random() < 0.7 else float(rng.standard_normal())
+
+    states = walked(f, gd.Euclidean(2), np.ones(2), 1.0, 1000)
+    end = states[-1]
+    assert (end.stop, end.differed) == ("ties", 1)
+    assert 2 * end.noise * (1 - end.noise) == pytest.approx(1 / end.confirmed)
+    assert states[0].noise is None
