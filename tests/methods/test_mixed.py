@@ -1,5 +1,7 @@
 """Mixed: the right values of planted problems, whatever is beside them, within the budget."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
@@ -52,6 +54,20 @@ def test_answers_that_are_wrong_are_outvoted():
     assert 0.02 < result.noise < 0.25
 
 
+def test_a_trial_is_given_up_once_it_is_too_far_behind():
+    """A kind that costs 0.1 everywhere could have had six duels a dimension, and two more."""
+    place = gd.space(kind=["a", "b"], angle=gd.Torus(2))
+    oracle = gd.from_objective(
+        lambda p: 0.1 * (p["kind"] == "b") + (1 - np.cos(p["angle"] - 1)).sum()
+    )
+    seen = []
+    start = {"kind": "a", "angle": np.zeros(2)}
+    gd.minimize(oracle, place, start, budget=90, rng=0, callback=lambda p: seen.append(p.state))
+    costs = [b.asked - a.asked for a, b in pairwise(seen) if a.lost != b.lost]
+    assert len(costs) == 1
+    assert 2 < costs[0] < 12
+
+
 def test_answers_that_are_typical_are_two_for_each_value_that_is_asked_about():
     """Each other category, and each halving of a range of whole numbers; and those of the walk."""
     kinds, numbers, turn = gd.Categories("a", "b", "c"), gd.Integers(1, 8), gd.Torus(1)
@@ -81,6 +97,7 @@ def test_a_tie_keeps_what_there_is():
     assert abs(result.x["angle"] - 1) < 1e-5
 
 
+@pytest.mark.filterwarnings("ignore::geoduel.errors.TiesWarning")  # of two wrong kinds
 @pytest.mark.parametrize("budget", [1, 2, 5, 17, 40, 90])
 def test_the_budget_is_never_exceeded(budget):
     asked = []

@@ -30,6 +30,7 @@ SHARE = 1.0  # duels of the walk for each one about values, before the next ones
 FIRST = 0.5  # first step of a whole number, where all of them are two units long
 REACH = 0.2  # how far off, in typical distances, the optimum of another value is looked for
 FAR = 0.3  # a value that is no better than the present one so far from its optimum has no trial
+CLOSER = 0.7  # that distance shrinks so in a trial, for each duel a dimension
 OWN = 6  # duels a dimension of a descent with another value
 
 Duels = Generator[tuple[Array, Array], Any, Any]
@@ -88,9 +89,9 @@ class Mixed(Method):
         sweep: for each discrete factor, at the present point
             categories: each other value challenges the present one
             whole numbers: steps up and down, twice as long after each that wins, else half
-        trial: another value, if it is ahead of the present one at a point a first step away,
-            gets a short descent of its own; its end challenges the present best point, and there
-            the present value
+        trial: another value gets a short descent of its own, as long as it is ahead of the present
+            one at a point a first step away, and nearer with each step; its end challenges the
+            present best point, and there the present value
 
     The method knows nothing of the values. What it has learned survives their change, and it goes
     on with longer probes. Values far from the best one cost a duel a sweep, and those whose optimum
@@ -121,7 +122,7 @@ class Mixed(Method):
     method: Method = field(default_factory=Auto)
     domain: Domain | None = None
 
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
     single: ClassVar[bool] = True
     state_has: ClassVar[tuple[str, ...]] = ("point", "best", "stop")
 
@@ -213,11 +214,15 @@ class Mixed(Method):
         """Every value of every factor challenges the present one, at the present point."""
         numbers = _integers(parts)
         kinds = [i for i in range(len(parts.factors)) if i not in numbers]
-        new = yield from _asked_about(parts, state, rng, numbers, 0.0 if state.asked else FIRST)
-        values = new.values
-        new = yield from _asked_about(parts, new, rng, kinds)
-        if (new.values != values).any():
-            new = yield from _asked_about(parts, new, rng, numbers)
+        if state.asked:
+            new = yield from _asked_about(parts, state, rng, numbers)
+            values = new.values
+            new = yield from _asked_about(parts, new, rng, kinds)
+            if (new.values != values).any():
+                new = yield from _asked_about(parts, new, rng, numbers)
+        else:
+            new = yield from _asked_about(parts, state, rng, kinds)
+            new = yield from _asked_about(parts, new, rng, numbers, FIRST)
         if (new.values == state.values).all():
             return new._replace(swept=state.walked)
         return self._resumed(parts, new._replace(swept=None, changed=state.walked), rng)
@@ -225,23 +230,26 @@ class Mixed(Method):
     def _trial(
         self, parts: Mixture, state: MixedState, challenger: Value, rng: np.random.Generator
     ) -> Duels:
-        """A descent with another value, if that is not too far behind."""
+        """A descent with another value, as long as that is not too far behind."""
         walker, manifold = self._walker(parts), _ground(parts)
         x, _ = parts.split(state.best)
         frame = Frame(x, np.eye(manifold.dim))
         reach = REACH * manifold.typical_dist
         far = FAR * 2**state.rounds * manifold.typical_dist
-        off = frame.at(manifold, far * directions(rng, manifold.dim, 1)[0], walker.domain)
         values = _with(state.values, *challenger)
-        won, duels = yield from _beats(
-            parts.join(x, values), parts.join(off, state.values), state.noise
-        )
-        if not won:
-            return state._replace(far=(*state.far, challenger), asked=state.asked + duels)
-        inner = walker.again(manifold, state.inner, rng, reach)
-        while duels < OWN * manifold.dim and walker.stop_reason(inner) is None:
-            inner, more = yield from _at(parts, values, walker.step(manifold, inner, rng))
+        inner, walked, duels = walker.again(manifold, state.inner, rng, reach), 0, 0
+        while True:
+            u = directions(rng, manifold.dim, 1)[0]
+            off = frame.at(manifold, far * CLOSER ** (walked / manifold.dim) * u, walker.domain)
+            behind = parts.join(off, state.values)
+            won, more = yield from _beats(parts.join(inner.best, values), behind, state.noise)
             duels += more
+            if not won or walked >= OWN * manifold.dim or walker.stop_reason(inner) is not None:
+                break
+            inner, more = yield from _at(parts, values, walker.step(manifold, inner, rng))
+            walked, duels = walked + more, duels + more
+        if not (won or walked):
+            return state._replace(far=(*state.far, challenger), asked=state.asked + duels)
         end = parts.join(inner.best, values)
         # It has to win against the present point, and there against the present value: a walk that
         # is still under way is beaten by any other.
