@@ -9,6 +9,7 @@ import sys
 import pytest
 
 import geoduel as gd
+from geoduel.__main__ import main
 
 
 def test_the_module_is_the_command():
@@ -26,6 +27,19 @@ def test_the_module_is_the_command():
     assert bad.returncode == 2
     assert bad.stderr.startswith("geoduel: ")
     assert bad.stderr.count("\n") == 1
+
+
+def test_an_interrupt_while_it_loads_ends_it_quietly(monkeypatch, capsys):
+    class Interrupted:
+        @staticmethod
+        def find_spec(name, *_):
+            if name == "geoduel.cli":
+                raise KeyboardInterrupt
+
+    monkeypatch.delitem(sys.modules, "geoduel.cli", raising=False)
+    monkeypatch.setattr(sys, "meta_path", [Interrupted, *sys.meta_path])
+    assert main() == 130
+    assert capsys.readouterr().err == "geoduel: interrupted\n"
 
 
 def test_importing_it_runs_nothing():

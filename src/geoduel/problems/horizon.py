@@ -11,6 +11,7 @@ import numpy as np
 
 from .._numerics.arrays import Array, expand, namespace
 from .._support.check import one_of, real
+from ..manifolds._border import as_array
 from ..manifolds.rotations import Rotations
 from .base import PortableArray, Problem
 
@@ -56,6 +57,8 @@ class Leveling(Problem):
     def __post_init__(self) -> None:
         object.__setattr__(self, "tilt", real(self.tilt, "tilt"))
         one_of(self.loss, "loss", ("frobenius", "angle"))
+        object.__setattr__(self, "x0", as_array(self.x0, "x0"))
+        self.manifold.check_point(self.x0, "x0")
 
     @classmethod
     def degrees(cls, tilt: float, loss: str = "frobenius") -> Leveling:

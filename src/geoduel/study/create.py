@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from .._numerics.arrays import Array
-from .._support.check import positive, positive_int, real
+from .._support.check import as_path, positive, positive_int, real
 from .._version import __version__
 from ..domains.base import Domain
 from ..domains.catalogue import Catalogue
@@ -351,8 +351,9 @@ def copy_study(
     """
     place = as_storage(storage, create=False)
     found = stored(_text(study_name), place)
-    target = place if to_storage is None else as_storage(to_storage)
-    target.create(_text(to_name or study_name), json.dumps(found.settings), found.rows)
+    target = place if to_storage is None else as_storage(to_storage, name="to_storage")
+    name = study_name if to_name is None else _text(to_name, "to_name")
+    target.create(name, json.dumps(found.settings), found.rows)
 
 
 def study_names(storage: str | Storage) -> list[str]:
@@ -400,8 +401,8 @@ def import_study(
     DuplicateStudyError
         If there is a study of that name.
     """
-    found, manifold = read_export(Path(path)), _manifold(manifold)
-    place, name = as_storage(storage), _text(study_name or found.name)
+    found, manifold = read_export(as_path(path, "path")), _manifold(manifold)
+    place, name = as_storage(storage), _text(found.name if study_name is None else study_name)
     text = json.dumps(found.settings)
     try:
         settings = read_settings(text, name)
@@ -418,7 +419,8 @@ def import_study(
     except (MalformedExportError, MissingExtraError, DuplicateStudyError, StorageError, Warning):
         raise
     except ArgumentError as error:
-        if manifold is not None or method is not None or "when loading it" in str(error):
+        given = any(part is not None for part in (manifold, method, among))
+        if given or "when loading it" in str(error):
             raise  # the caller's to mend
         raise malformed(error) from error
     except Exception as error:
@@ -466,13 +468,13 @@ def _name(method: Method) -> str:
     return next(names, type(method).__name__)
 
 
-def _text(study_name: object) -> str:
+def _text(value: object, name: str = "study_name") -> str:
     """A name that every database can hold."""
-    if isinstance(study_name, str) and study_name.strip() and is_text(study_name):
-        return study_name
+    if isinstance(value, str) and value.strip() and is_text(value):
+        return value
     raise ArgumentError(
-        "study_name must be a text that is not blank, of characters that UTF-8 has and without "
-        f"NUL; got {study_name!r:.80}"
+        f"{name} must be a text that is not blank, of characters that UTF-8 has and without NUL; "
+        f"got {value!r:.80}"
     )
 
 
