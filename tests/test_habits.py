@@ -223,6 +223,7 @@ SLIPS = {
     "gd.minimize(oracle, sphere, buget=10)": "no option 'buget', perhaps budget= is meant; it",
     "gd.minimize(oracle, sphere, seed=0)": "no option 'seed', perhaps rng= is meant; it takes",
     "gd.minimize(oracle, sphere, method='rdngd', restarts=3)": "no option 'restarts'; it takes",
+    "gd.minimize(oracle, sphere, n_jobs=4)": "no option 'n_jobs', perhaps workers= is meant",
     "gd.create_study(sphere, n_trials=9)": "no option 'n_trials', perhaps budget= is meant",
     "gd.minimize(oracle, sphere, restarts=-1)": "restarts must be an integer >= 0, got -1",
     "gd.minimize(oracle, sphere, callback=3)": "callback must be a function of the progress, got 3",

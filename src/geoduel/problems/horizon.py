@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -51,7 +51,7 @@ class Leveling(Problem):
     """
 
     tilt: float
-    loss: str = "frobenius"
+    loss: Literal["frobenius", "angle"] = "frobenius"
     x0: np.ndarray = field(default_factory=lambda: np.eye(2), repr=False)
 
     def __post_init__(self) -> None:
@@ -61,7 +61,7 @@ class Leveling(Problem):
         self.manifold.check_point(self.x0, "x0")
 
     @classmethod
-    def degrees(cls, tilt: float, loss: str = "frobenius") -> Leveling:
+    def degrees(cls, tilt: float, loss: Literal["frobenius", "angle"] = "frobenius") -> Leveling:
         """Problem with the tilt in degrees."""
         return cls(math.radians(tilt), loss)
 

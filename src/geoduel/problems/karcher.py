@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -87,7 +87,7 @@ class Karcher(Problem):
         n: int,
         m: int = 50,
         condition: float = 1e6,
-        eigenvalues: str = "uniform",
+        eigenvalues: Literal["uniform", "log-uniform", "toolbox"] = "uniform",
         rng: np.random.Generator | int | None = None,
     ) -> Karcher:
         """Mean of m random matrices of one condition number; see `random_spd` for their law.
@@ -209,7 +209,7 @@ def fast_log_eigenvalues(w: Array, wt: Array, x: Array) -> Array:
 def random_spd(
     n: int,
     condition: float,
-    eigenvalues: str = "uniform",
+    eigenvalues: Literal["uniform", "log-uniform", "toolbox"] = "uniform",
     rng: np.random.Generator | int | None = None,
 ) -> np.ndarray:
     """Random positive definite matrix of a given condition number and largest eigenvalue 1.

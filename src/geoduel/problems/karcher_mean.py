@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 
@@ -45,7 +45,7 @@ def karcher_mean(
     matrices: np.ndarray,
     weights: np.ndarray | None = None,
     *,
-    method: str = "newton",
+    method: Literal["newton", "richardson"] = "newton",
     tolerance: float | None = None,
     iterations: int = 500,
 ) -> KarcherMean:

@@ -9,7 +9,7 @@ import secrets
 import time
 from dataclasses import fields, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 
@@ -30,7 +30,7 @@ from ..manifolds.adapters.foreign import refuse_foreign
 from ..manifolds.base import Manifold
 from ..methods import Method, for_people
 from ..methods.mixed import Mixed, mixed_if_needed
-from ..methods.named import METHODS, named, unknown_option
+from ..methods.named import METHODS, MethodName, Settings, named, unknown_option
 from ..methods.people.choice import for_items
 from ..methods.people.questions import QuestionMethod
 from .codec import decode_settings, encode_settings, is_text
@@ -68,7 +68,7 @@ REPEATS, REPEATS_AFTER = 0.05, 15
 
 def create_study(
     manifold: Manifold | Domain,
-    method: str | Method = "auto",
+    method: MethodName | Method = "auto",
     domain: Any = None,
     storage: str | Storage | None = None,
     study_name: str | None = None,
@@ -83,7 +83,7 @@ def create_study(
     votes: int = 1,
     among: Catalogue | Array | None = None,
     choices: int = 2,
-    **options: Any,
+    **options: Unpack[Settings],
 ) -> Study:
     """Create a study: `minimize` for answers that come later, from people, labs or other machines.
 
@@ -179,7 +179,7 @@ def create_study(
             positive_int(limit, name)
     if study_name is not None:
         _text(study_name)
-    chosen: Any = _chosen(manifold, method, domain, budget, options, items is not None)
+    chosen: Any = _chosen(manifold, method, domain, budget, dict(options), items is not None)
     if items is not None:
         chosen, x0 = for_items(manifold, items, chosen, x0)
     asks_people = isinstance(chosen, QuestionMethod)
@@ -229,7 +229,7 @@ def create_study(
         "choices": None if choices == 2 else choices,
     }
     if method == "auto":
-        more = options if domain is None else options | {"domain": domain}
+        more = [*options, *(() if domain is None else ("domain",))]
         described = _flat(describe(chosen))
         wanted |= {f"method.{name}": described[name] for name in more}
     if load_if_exists and study_name in place.names():
