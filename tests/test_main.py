@@ -9,7 +9,6 @@ import sys
 import pytest
 
 import geoduel as gd
-from geoduel.__main__ import main
 
 
 def test_the_module_is_the_command():
@@ -38,7 +37,7 @@ def test_an_interrupt_while_it_loads_ends_it_quietly(monkeypatch, capsys):
 
     monkeypatch.delitem(sys.modules, "geoduel.cli", raising=False)
     monkeypatch.setattr(sys, "meta_path", [Interrupted, *sys.meta_path])
-    assert main() == 130
+    assert runpy.run_module("geoduel.__main__", run_name="imported")["main"]() == 130
     assert capsys.readouterr().err == "geoduel: interrupted\n"
 
 

@@ -26,7 +26,7 @@ def naming(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        if error.filename is None:
+        if error.filename is None and error.strerror:  # a message of one's own would be lost
             error.filename = str(path)
         raise
 
