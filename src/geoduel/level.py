@@ -158,7 +158,8 @@ class Leveller:
             self._photo = seascape(rng, self.tilt, (1200, 800))
         elif not path.is_file():
             raise PictureError(f"{path} is not a file")
-        self._method, self._writing = method, threading.Lock()
+        self._method: Any = method  # `create_study` checks it
+        self._writing = threading.Lock()
         self._storage = as_storage(None if path is None else storage)
         self._targets: tuple[Path, Path] | None = None
         self._chosen: tuple[int, float] | None = None  # answers known then, and the angle

@@ -1012,13 +1012,14 @@ class Study:
             alone and the common one, beside what the uncertainty of both explains. Only methods
             made for people can leave answers out. Takes as long as a replay of the study.
         """
-        asked = None if raters is None else [_rater(r) for r in several(raters, "raters", "names")]
+        if raters is not None:
+            raters = [text(rater, "raters") for rater in several(raters, "raters", "names")]
         with self._lock:
             self._journal.read()
             self._follow()
             common, around = self._common()
             found = {}
-            for name in self._named() if asked is None else asked:
+            for name in self._named() if raters is None else raters:
                 own, radius = self._point(self._of(name))
                 distance = float(self.manifold.dist(own, common))
                 found[name] = Disagreement.of(distance, radius, around)
