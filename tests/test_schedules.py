@@ -182,7 +182,7 @@ def test_bad_step_sizes(value):
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: constant(0.0), "step_size must be > 0, got 0.0"),
+        (lambda: constant(0.0), "value must be > 0, got 0.0"),
         (lambda: cosine(0.0), "first must be > 0"),
         (lambda: cosine(math.nan), "first must be a finite number, got nan"),
         (lambda: cosine(0.1, -1e-3), "last must be >= 0, got -0.001"),

@@ -1,8 +1,20 @@
-"""``python -m geoduel`` is the command ``geoduel``."""
+"""``python -m geoduel``, and the command ``geoduel``."""
 
 import sys
 
-from .cli import main
+__all__ = ["main"]
+
+
+def main() -> int:
+    """Run the command, and return its exit code: Ctrl-C ends it quietly while it loads, too."""
+    try:
+        from .cli import main as run
+
+        return run()
+    except KeyboardInterrupt:
+        print("geoduel: interrupted", file=sys.stderr)
+        return 130
+
 
 if __name__ == "__main__":
     sys.exit(main())

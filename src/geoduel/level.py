@@ -17,7 +17,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from ._support.check import as_generator, one_of, real
+from ._support.check import as_generator, as_path, one_of, real, several
 from ._support.files import state_folder, write_whole
 from ._version import __version__
 from .errors import ArgumentError, GeoduelError, PictureError, UnknownStudyError
@@ -148,6 +148,8 @@ class Leveller:
         rng: np.random.Generator | int | None = None,
     ) -> None:
         rng = as_generator(rng)
+        path = None if path is None else as_path(path, "path")
+        out = None if out is None else as_path(out, "out")
         self.path, self.tilt = path, None
         self.out = out if path is None or out is not None else path.parent
         self.name = "Seascape" if path is None else _readable(path.name)
@@ -156,7 +158,8 @@ class Leveller:
             self._photo = seascape(rng, self.tilt, (1200, 800))
         elif not path.is_file():
             raise PictureError(f"{path} is not a file")
-        self._method, self._writing = method, threading.Lock()
+        self._method: Any = method  # `create_study` checks it
+        self._writing = threading.Lock()
         self._storage = as_storage(None if path is None else storage)
         self._targets: tuple[Path, Path] | None = None
         self._chosen: tuple[int, float] | None = None  # answers known then, and the angle
@@ -469,11 +472,12 @@ def level(
         If the extra ``web`` is not installed.
     """
     if not photos and not demo:
-        raise ArgumentError("PHOTO: name a photo or a folder, or try --demo")
-    folder = None if out is None else Path(out)
+        raise ArgumentError("photos: name a PHOTO or a folder, or try --demo")
+    photos = several(photos, "photos", "paths") if photos else ()
+    folder = None if out is None else as_path(out, "out")
     if folder is not None and folder.exists() and not folder.is_dir():
         raise ArgumentError(f"--out {folder} is not a folder")
-    paths: list[Path | None] = list(_photos([Path(photo) for photo in photos], folder))
+    paths: list[Path | None] = list(_photos([as_path(photo, "photos") for photo in photos], folder))
     paths += [None] if demo else []
     if not paths:
         raise ArgumentError("all photos there are levelled already; name one to level it again")

@@ -20,7 +20,7 @@ import numpy as np
 
 from ._numerics.arrays import Array, copied, device, host, namespace
 from ._numerics.batches import as_like
-from ._support.check import as_generator, function, one_of, positive, positive_int
+from ._support.check import as_generator, as_path, function, one_of, positive, positive_int
 from ._support.pools import as_executor
 from ._support.progress import RECORDS, progress_bar, round_up, thin
 from .domains.base import Domain
@@ -225,8 +225,8 @@ def minimize(
     >>> abs(result.x).round(3)
     array([0., 0., 1.])
     """
-    if not isinstance(log, str | os.PathLike | None):
-        raise ArgumentError(f"log must be a path such as 'run.log', got {log!r:.80}")
+    if log is not None:
+        log = as_path(log, "log")
     seed = rng if log is None else _seed(log, rng)
     rng = as_generator(seed)
     for name, limit in {"budget": budget, "iterations": iterations}.items():

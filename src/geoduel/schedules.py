@@ -64,7 +64,7 @@ class Constant:
     value: float
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "value", positive(self.value, "step_size"))
+        object.__setattr__(self, "value", positive(self.value, "value"))
 
     def __call__(self, k: int, /) -> float:
         return self.value
@@ -300,7 +300,9 @@ def geometric(
     return Geometric(first, ratio, last, total)
 
 
-def as_schedule(value: float | Schedule | Callable[[int], float]) -> Schedule:
+def as_schedule(
+    value: float | Schedule | Callable[[int], float], name: str = "step_size"
+) -> Schedule:
     """Turn what a caller may pass as ``step_size`` into a schedule.
 
     Parameters
@@ -308,6 +310,8 @@ def as_schedule(value: float | Schedule | Callable[[int], float]) -> Schedule:
     value : float, schedule, or callable
         A number > 0 becomes `constant`; a schedule of this module stays what it is. Any other
         callable k -> η_k is wrapped, so that each answer is checked to be finite and >= 0.
+    name : str
+        What to call it in an error.
 
     Returns
     -------
@@ -332,9 +336,9 @@ def as_schedule(value: float | Schedule | Callable[[int], float]) -> Schedule:
     if callable(value):
         return Custom(value)
     if isinstance(value, Real) and not isinstance(value, bool):
-        return Constant(value)
+        return Constant(positive(value, name))
     raise ArgumentError(
-        f"step_size must be a number > 0, a schedule, or a callable k -> step; got {value!r}"
+        f"{name} must be a number > 0, a schedule, or a callable k -> step; got {value!r}"
     )
 
 

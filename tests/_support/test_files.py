@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 
 import pytest
 
-from geoduel._support.files import on_disk, state_folder, write_whole
+from geoduel._support.files import naming, on_disk, state_folder, write_whole
 
 
 def test_text_bytes_and_writers(tmp_path):
@@ -26,6 +27,29 @@ def test_a_failure_leaves_the_old_file_and_nothing_else(tmp_path):
         write_whole(tmp_path / "a.txt", fail)
     assert (tmp_path / "a.txt").read_text() == "old"
     assert os.listdir(tmp_path) == ["a.txt"]
+
+
+def test_an_error_without_a_name_gets_one(tmp_path):
+    """Such as that of a full disk, which a file meets when it is written or closed."""
+
+    def fail(file):
+        raise OSError(28, "No space left on device")
+
+    with pytest.raises(OSError, match=r"No space left on device: .*a\.txt"):
+        write_whole(tmp_path / "a.txt", fail)
+    with pytest.raises(FileNotFoundError, match=r"b\.txt"), naming(tmp_path / "a.txt"):
+        (tmp_path / "b.txt").read_text()
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="a device that is always full")
+def test_a_full_disk_is_named_by_the_commands(tmp_path):
+    from geoduel.bench.runs import _append
+    from geoduel.reproduce.command import _write_records
+
+    (tmp_path / "full.csv").symlink_to("/dev/full")
+    for write in (lambda path: _append(path, {"a": 1}), lambda path: _write_records([], path)):
+        with pytest.raises(OSError, match=r"No space left on device: .*full\.csv"):
+            write(tmp_path / "full.csv")
 
 
 def test_nothing_is_replaced_unasked(tmp_path):

@@ -76,7 +76,7 @@ def test_the_list_names_everything(capsys):
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["--suites", "papers"], "suite 'papers' is none of"),
+        (["--suites", "papers"], "suites must be one of"),
         (["--methods", "newton"], "method 'newton' is none of"),
         (["--against", "nowhere.jsonl"], "nowhere.jsonl holds no runs"),
         (["--dask", "tcp://127.0.0.1:1"], "geoduel[dask]"),

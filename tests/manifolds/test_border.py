@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import geoduel as gd
+from geoduel import errors
 from geoduel.errors import ArgumentError
 from geoduel.manifolds._border import as_array, own_border
 
@@ -107,10 +108,18 @@ def test_what_holds_no_numbers_is_named(bad, words):
         gd.Sphere(3).dist([1, 0, 0], bad)
 
 
-def test_checks_take_arrays_alone():
-    """They say whether something may go inside, where lists would not do."""
-    with pytest.raises(ArgumentError, match="must be an array, got list"):
-        gd.Sphere(3).check_point([1.0, 0.0, 0.0])
+def test_checks_and_domains_take_lists():
+    sphere = gd.Sphere(3)
+    sphere.check_point([1, 0, 0])
+    sphere.check_tangent([1, 0, 0], [0, 2, 0])
+    with pytest.raises(errors.NotOnManifoldError, match="start is not on"):
+        sphere.check_point([1, 0, 1], "start")
+    ball = gd.Ball(sphere, [1, 0, 0], 0.5)
+    assert ball.contains([1, 0, 0])
+    assert not ball.contains([0, 1, 0])
+    assert ball.project([1, 0, 0]).tolist() == [1.0, 0.0, 0.0]
+    pair = gd.Product(sphere, gd.Euclidean(1), names=["way", "size"])
+    assert pair.split({"way": [1, 0, 0], "size": 2})[1].tolist() == [2.0]
 
 
 def test_an_own_manifold_gets_the_border_for_free():

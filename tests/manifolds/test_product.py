@@ -436,7 +436,7 @@ def test_names_are_part_of_what_a_product_is():
 @pytest.mark.parametrize(
     ("names", "words"),
     [
-        ("abc", "must be texts, one a factor, got 'abc'"),
+        ("abc", "must be a list of texts, one a factor, got 'abc'"),
         (["a", "b"], "must be 3 different ones"),
         (["a", "b", "a"], "must be 3 different ones"),
         (["a", "b", ""], "must be texts"),

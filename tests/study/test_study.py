@@ -80,7 +80,7 @@ def test_double_answers():
         (lambda s: s.report_preference(np.eye(3)[0], np.eye(3)[0]), "are the same point"),
         (lambda s: s.set_user_attr("k", {1: 2}), "value must be what JSON can hold"),
         (lambda s: s.set_user_attr("k", [np.nan]), r"value\[0\] must be what JSON"),
-        (lambda s: s.set_user_attr(1, 2), "key must be a str"),
+        (lambda s: s.set_user_attr(1, 2), "key must be a text"),
         (lambda s: s.optimize(lambda x, y: 1, 0), "n_duels must be an integer >= 1"),
     ],
 )
@@ -605,8 +605,8 @@ def test_one_duel_by_its_number():
     study.tell(study.ask(), "a")
     study.ask()
     assert [study.duel(n) for n in range(2)] == study.duels
-    for number in (-1, 2):
-        with pytest.raises(gd.errors.ArgumentError, match="has no duel"):
+    for number, words in {-1: "number must be an integer >= 0, got -1", 2: "has no duel 2"}.items():
+        with pytest.raises(gd.errors.ArgumentError, match=words):
             study.duel(number)
 
 

@@ -79,7 +79,7 @@ def test_a_taken_port_is_left_alone(monkeypatch, capsys):
         server.run(None)
         assert ports != [taken]
         assert f"Open http://127.0.0.1:{ports[0]}/\n" in capsys.readouterr().out
-        with pytest.raises(OSError, match=f"cannot listen at 127.0.0.1 port {taken}: "):
+        with pytest.raises(OSError, match=f"cannot listen at host 127.0.0.1 port {taken}: "):
             server.run(None, port=taken)
 
 

@@ -1,10 +1,14 @@
-"""Checks of numbers, words and seeds; errors name the argument, its value, what was expected."""
+"""Checks of arguments; errors name the argument, its value, what was expected."""
 
 from __future__ import annotations
 
 import math
 import operator
+import os
+from collections.abc import Iterable
 from numbers import Real
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -12,13 +16,17 @@ from ..errors import ArgumentError
 
 __all__ = [
     "as_generator",
+    "as_path",
     "function",
+    "instance",
     "nonnegative",
     "one_of",
     "positive",
     "positive_int",
     "positive_shape",
     "real",
+    "several",
+    "text",
 ]
 
 
@@ -65,6 +73,36 @@ def function(value: object, name: str, of: str) -> None:
     """Raise an error that names ``value`` unless it can be called with what ``of`` says."""
     if not callable(value):
         raise ArgumentError(f"{name} must be a function of {of}, got {value!r:.80}")
+
+
+def text(value: object, name: str) -> str:
+    """Return ``value`` if it is a text, or raise an error that names it."""
+    if not isinstance(value, str):
+        raise ArgumentError(f"{name} must be a text, got {value!r:.80}")
+    return value
+
+
+def as_path(value: object, name: str) -> Path:
+    """Return ``value`` as a path, or raise an error that names it."""
+    if not isinstance(value, str | os.PathLike):
+        raise ArgumentError(f"{name} must be a path such as 'run.log', got {value!r:.80}")
+    return Path(value)
+
+
+def several(value: object, name: str, of: str) -> tuple[Any, ...]:
+    """Return the items of a list or its like, or raise an error that names it; a text is none."""
+    try:
+        if not isinstance(value, str) and isinstance(value, Iterable):
+            return tuple(value)
+    except TypeError:  # an array of no axis
+        pass
+    raise ArgumentError(f"{name} must be a list of {of}, got {value!r:.80}")
+
+
+def instance(value: object, name: str, kind: type | tuple[type, ...], words: str) -> None:
+    """Raise an error that names ``value`` unless it is of the type that the words describe."""
+    if not isinstance(value, kind):
+        raise ArgumentError(f"{name} must be {words}, got {value!r:.80}")
 
 
 def positive_shape(shape: tuple[object, ...], owner: str) -> tuple[int, ...]:

@@ -4,11 +4,31 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
-__all__ = ["on_disk", "state_folder", "write_whole"]
+__all__ = ["naming", "on_disk", "state_folder", "write_whole"]
+
+
+@contextmanager
+def naming(path: Path) -> Iterator[None]:
+    """Let errors of the system name the file: those of a full disk do not.
+
+    Examples
+    --------
+    >>> with naming(Path("runs.jsonl")):
+    ...     raise OSError(28, "No space left on device")
+    Traceback (most recent call last):
+    OSError: [Errno 28] No space left on device: 'runs.jsonl'
+    """
+    try:
+        yield
+    except OSError as error:
+        if error.filename is None and error.strerror:  # a message of one's own would be lost
+            error.filename = str(path)
+        raise
 
 
 def state_folder() -> Path | None:
@@ -60,7 +80,7 @@ def write_whole(
         raise FileExistsError(f"{path} exists")
     handle, part = tempfile.mkstemp(prefix=f".{path.stem[:80]}-", suffix=".part", dir=path.parent)
     try:
-        with os.fdopen(handle, "wb") as file:
+        with naming(path), os.fdopen(handle, "wb") as file:
             if callable(content):
                 content(file)
             else:

@@ -6,7 +6,7 @@ import warnings
 from dataclasses import replace
 from typing import Any
 
-from .._support.check import one_of, positive
+from .._support.check import one_of, positive, positive_int, real, several
 from ..errors import ArgumentError, RadiusWarning
 from ..manifolds import Sphere
 from ._torch import torch
@@ -46,7 +46,8 @@ def check_images(images: Any, clip: Any, name: str = "images") -> None:
         raise ArgumentError(
             f"{name} has shape {tuple(images.shape)}, expected (n, channels, height, width), n >= 1"
         )
-    if len(clip) != 2 or not clip[0] < clip[1]:
+    ends = [real(end, "clip") for end in several(clip, "clip", "the least and the largest pixel")]
+    if len(ends) != 2 or not ends[0] < ends[1]:
         raise ArgumentError(f"clip must be (least, largest) pixel, got {clip!r}")
     low, high = float(images.min()), float(images.max())
     if not (clip[0] <= low and high <= clip[1]):  # also where there is a NaN
@@ -82,7 +83,10 @@ def check_radii(
 
 def check_labels(value: Any, name: str, images: torch.Tensor) -> torch.Tensor:
     """Labels as integers, one an image."""
-    found = torch.as_tensor(value, device=images.device)
+    try:
+        found = torch.as_tensor(value, device=images.device)
+    except (TypeError, ValueError, RuntimeError):
+        raise ArgumentError(f"{name} must be class numbers, got {value!r:.80}") from None
     if found.is_floating_point() or found.shape not in ((), images.shape[:1]):
         raise ArgumentError(
             f"{name} must be class numbers of shape ({len(images)},), got {found.dtype} of shape "
@@ -115,6 +119,7 @@ def check_start(start: Any, images: torch.Tensor, clip: tuple[float, float]) -> 
 def sphere_of(threat: Threat, directions: str | Directions, q: int) -> Sphere:
     """The sphere whose points are perturbations, with directions of a kind if wanted."""
     images, (low, high) = threat.x, threat.clip
+    positive_int(q, "q")
     if isinstance(directions, str):
         found = prior(directions, (images.to(as_number(images.dtype)) - low) / (high - low), q)
         return Sphere(*images.shape[1:]) if found is None else ShapedSphere(found)

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from .._support.check import one_of
+from .._support.check import as_path, one_of
 from ..errors import ArgumentError, MissingExtraError
 from ._torch import torch
 from .safe_pickle import Reader
@@ -71,16 +71,16 @@ def load_pictures(where: str | Path, split: str = "test") -> Pictures:
         If scikit-learn (digits) or pillow (folders of images) is not installed.
     """
     one_of(split, "split", tuple(FILES))
+    path = as_path(where, "where")
     if where == "digits":
         return digits(split)
-    if where == "cifar10" and not Path(where).exists():
-        where = "data"
-        if not Path(where).is_dir():
+    if where == "cifar10" and not path.exists():
+        path = Path("data")
+        if not path.is_dir():
             raise ArgumentError(
                 'data "cifar10": no folder data/ here; give the folder that holds '
                 "cifar-10-batches-py or cifar-10-batches-bin (from www.cs.toronto.edu/~kriz)"
             )
-    path = Path(where)
     if path.suffix == ".npz":
         return _npz(path)
     if not path.is_dir():
@@ -128,7 +128,7 @@ def cifar10(folder: str | Path, split: str = "test") -> Pictures:
     ----------
     Krizhevsky, Learning multiple layers of features from tiny images, 2009.
     """
-    home = _cifar10_home(Path(folder))
+    home = _cifar10_home(as_path(folder, "folder"))
     if home is None:
         raise ArgumentError(
             f"data {folder}: holds neither cifar-10-batches-py nor cifar-10-batches-bin"
@@ -151,7 +151,7 @@ def image_folder(folder: str | Path) -> Pictures:
         raise MissingExtraError(
             "folders of images need pillow: pip install 'geoduel[attack]'"
         ) from None
-    folder = Path(folder)
+    folder = as_path(folder, "folder")
     files = sorted(p for p in folder.rglob("*") if p.suffix.lower() in IMAGE_ENDINGS)
     if not files:
         raise ArgumentError(f"data {folder}: no images ({', '.join(sorted(IMAGE_ENDINGS))}) in it")

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from copy import deepcopy
 from typing import Any
 
-from .._support.check import one_of, positive_int
+from .._support.check import instance, one_of, positive_int
 from ..errors import ArgumentError, OracleError
 from ._torch import nn, torch
 
@@ -89,11 +89,13 @@ class Judge:
         if not callable(model):
             raise ArgumentError(f"model must map images to logits, got {model!r:.80}")
         self.model, self.labels, self.targeted = model, labels, targeted
-        self.score = one_of(score, "oracle", SCORES)
+        instance(labels, "labels", torch.Tensor, "a tensor of class numbers")
+        self.score = one_of(score, "score, or oracle of attack,", SCORES)
         self.batch_size = positive_int(batch_size, "batch_size")
         self.dtype = dtype
         self.fast: Any = model
         if dtype is not None:
+            instance(dtype, "dtype", torch.dtype, "a dtype of torch")
             if not isinstance(model, nn.Module):
                 raise ArgumentError("dtype= needs a model that is a torch.nn.Module: it is copied")
             self.fast = deepcopy(model)

@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Literal, NamedTuple
 import numpy as np
 
 from .._numerics.arrays import Array, expand, namespace, normal
-from .._support.check import nonnegative, one_of, positive, positive_int
+from .._support.check import nonnegative, one_of, positive, positive_int, real
 from ..errors import ArgumentError
 from ..manifolds import Manifold
 from ..methods import RDNGD, Method
@@ -332,7 +332,9 @@ class Climb(Method):
         object.__setattr__(self, "step_size", as_schedule(self.step_size))
         one_of(self.along, "along", ("geodesic", "pixels"))
         positive_int(self.restarts, "restarts")
-        if not 0 <= self.momentum < 1:
+        if self.period is not None:
+            positive_int(self.period, "period")
+        if not 0 <= real(self.momentum, "momentum") < 1:
             raise ArgumentError(f"momentum must be in [0, 1), got {self.momentum!r}")
 
     def plan(

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from .._support.check import one_of, positive, positive_int
+from .._support.check import as_path, instance, one_of, positive, positive_int, several
 from ..errors import ArgumentError
 from ._torch import nn, safetensors, torch
 from .data import Pictures
@@ -85,7 +85,12 @@ def small_cnn(shape: tuple[int, ...] = (1, 8, 8), classes: int = 10, width: int 
     width : int
         Channels of the first convolution.
     """
-    channels, height, breadth = shape
+    sizes = several(shape, "shape", "channels, height and width")
+    if len(sizes) != 3:
+        raise ArgumentError(f"shape must be channels, height and width, got {shape!r:.80}")
+    channels, height, breadth = (positive_int(n, "shape") for n in sizes)
+    positive_int(classes, "classes")
+    positive_int(width, "width")
     features = nn.Sequential(
         *(nn.Conv2d(channels, width, 3, padding=1), nn.ReLU(inplace=True)),
         *(nn.Conv2d(width, 2 * width, 3, padding=1), nn.ReLU(inplace=True)),
@@ -233,6 +238,8 @@ def load_weights(network: nn.Module, path: str | Path) -> nn.Module:
     ArgumentError
         If the file cannot be read, or does not fit the network; the message says what differs.
     """
+    instance(network, "network", nn.Module, "a torch.nn.Module")
+    path = as_path(path, "path")
     try:
         weights = safetensors().load_file(str(path))
     except Exception as error:  # the reader has errors of its own
@@ -253,12 +260,14 @@ def load_weights(network: nn.Module, path: str | Path) -> nn.Module:
 
 def save_weights(network: nn.Module, path: str | Path, half: bool = True) -> Path:
     """Write the weights as safetensors, floating-point numbers in half precision by default."""
+    instance(network, "network", nn.Module, "a torch.nn.Module")
+    path = as_path(path, "path")
     weights = {
         name: (tensor.half() if half and tensor.is_floating_point() else tensor).contiguous().cpu()
         for name, tensor in network.state_dict().items()
     }
     safetensors().save_file(weights, str(path))
-    return Path(path)
+    return path
 
 
 def train(

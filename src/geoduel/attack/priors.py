@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from .._numerics.arrays import Array, normal
-from .._support.check import one_of, positive_int
+from .._support.check import instance, one_of, positive_int
 from ..errors import ArgumentError
 from ..manifolds import Manifold, Sphere
 from ..manifolds._border import Seed
@@ -132,6 +132,7 @@ def prior(name: str, images: torch.Tensor, q: int = 8) -> Directions | None:
     frequencies; Field, Relations between the statistics of natural images and the response
     properties of cortical cells, JOSA A 4 (1987), for the amplitudes of pictures.
     """
+    instance(images, "images", torch.Tensor, "a tensor of images")
     channels, height, width = shape = tuple(images.shape[1:])
     if one_of(name, "directions", tuple(PRIORS)) == "all":
         return None

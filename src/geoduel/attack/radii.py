@@ -12,6 +12,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from .._support.check import positive
 from ._torch import torch
 from .open_images import OpenImages
 
@@ -153,6 +154,10 @@ class Tracker:
     gain: float = 0.5
     least: float = 0.03
     patience: float = 16.0
+
+    def __post_init__(self) -> None:
+        for name in ("gain", "least", "patience"):
+            positive(getattr(self, name), name)
 
     def __call__(self, images: OpenImages, before: torch.Tensor, k: int) -> None:
         """Change the radii after step k, before which the smallest that fooled were ``before``."""

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from .._numerics.arrays import Array, host
-from .._support.check import nonnegative, positive, positive_int
+from .._support.check import as_path, nonnegative, positive, positive_int
 from ..errors import ArgumentError, BudgetExhaustedError
 from ..oracles.base import answers
 from ..oracles.retried import attempted
@@ -80,7 +80,7 @@ class Remote:
         self.wait = nonnegative(wait, "wait")
         self.timeout = None if timeout is None else positive(timeout, "timeout")
         self.budget = None if budget is None else positive_int(budget, "budget")
-        self.log = None if log is None else Path(log)
+        self.log = None if log is None else as_path(log, "log")
         self.wants_index = "index" in _parameters(compare)
         self._known = {} if self.log is None else _read(self.log)
 

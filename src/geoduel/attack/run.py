@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from .._support.check import as_generator, positive_int
+from .._support.check import as_generator, function, positive_int
 from .._support.progress import progress_bar, thin
 from ..errors import ArgumentError, BudgetExhaustedError, RadiusWarning, TiesWarning
 from ..manifolds import Sphere
@@ -175,6 +175,8 @@ def attack(
     rng = as_generator(rng)
     positive_int(budget, "budget")
     positive_int(batch_size, "batch_size")
+    if callback is not None:
+        function(callback, "callback", "the progress")
     check_images(images, clip)
     n = len(images)
     limits = float(clip[0]), float(clip[1])

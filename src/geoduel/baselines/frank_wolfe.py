@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from .._numerics.arrays import Array
-from .._support.check import nonnegative, positive_int
+from .._support.check import instance, nonnegative, positive_int
 from ..domains.base import Domain
 from ..errors import ArgumentError
 from ..problems.base import Problem
 from ..result import Result
-from .iterates import Iterates
+from .iterates import Iterates, started
 
 __all__ = ["frank_wolfe"]
 
@@ -65,14 +65,15 @@ def frank_wolfe(
     >>> bool(result.history.monitor[-1] < 1e-3)
     True
     """
+    x = started(problem, x0)
     domain = problem.domain() if domain is None else domain
     if domain is None:
         raise ArgumentError(f"{type(problem).__name__} has no domain of its own: give domain=")
+    instance(domain, "domain", Domain, "a Domain such as SPDInterval(lower, upper)")
     manifold, f = problem.manifold, problem.objective
     positive_int(iterations, "iterations")
     nonnegative(tolerance, "tolerance")
 
-    x = problem.x0 if x0 is None else x0
     run = Iterates(problem, iterations)
     run.add(x, f(x), 1)
     for k in range(iterations):

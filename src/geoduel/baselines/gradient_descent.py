@@ -6,7 +6,7 @@ from .._numerics.arrays import Array, eps
 from .._support.check import nonnegative, positive, positive_int
 from ..problems.base import Problem
 from ..result import Result
-from .iterates import Iterates
+from .iterates import Iterates, started
 
 __all__ = ["rgd"]
 
@@ -59,12 +59,12 @@ def rgd(
     >>> abs(result.x).round(6), result.stop_reason
     (array([0., 0., 1.]), 'gradient')
     """
+    x = started(problem, x0)
     manifold, f = problem.manifold, problem.objective
     positive_int(iterations, "iterations")
     nonnegative(tolerance, "tolerance")
     t = 0.5 if step_size is None else positive(step_size, "step_size")
 
-    x = problem.x0 if x0 is None else x0
     run = Iterates(problem, iterations)
     value = f(x)
     run.add(x, value, evaluations := 1)

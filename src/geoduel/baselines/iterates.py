@@ -6,11 +6,22 @@ import time
 from typing import Any
 
 from .._numerics.arrays import Array, expand, namespace
+from .._support.check import instance
 from .._support.progress import RECORDS
 from ..problems.base import Problem
 from ..result import History, Result
 
-__all__ = ["Iterates"]
+__all__ = ["Iterates", "started"]
+
+
+def started(problem: Problem, x0: Any) -> Array:
+    """The start of a run: the caller's, a point of the problem's manifold, or the problem's own."""
+    instance(problem, "problem", Problem, "a Problem such as Rayleigh.random(10)")
+    if x0 is None:
+        return problem.x0
+    x0 = problem.manifold.pack(x0, "x0")
+    problem.manifold.check_point(x0, "x0")
+    return x0
 
 
 class Iterates:

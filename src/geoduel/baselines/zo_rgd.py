@@ -12,7 +12,7 @@ from .._support.check import as_generator, positive, positive_int
 from ..manifolds.base import Manifold
 from ..problems.base import Problem
 from ..result import Result
-from .iterates import Iterates
+from .iterates import Iterates, started
 
 __all__ = ["zo_rgd"]
 
@@ -74,6 +74,7 @@ def zo_rgd(
     >>> abs(result.x).round(3), result.duels
     (array([0., 0., 1.]), 1001)
     """
+    x = started(problem, x0)
     manifold, f = problem.manifold, problem.objective
     positive_int(iterations, "iterations")
     positive_int(directions, "directions")
@@ -82,7 +83,6 @@ def zo_rgd(
     positive(step, "step_size")
     rng = as_generator(rng)
 
-    x = problem.x0 if x0 is None else x0
     axes = len(manifold.point_shape)
     batch = () if directions == 1 else (directions,)
     shape = (*batch, *x.shape[: x.ndim - axes])

@@ -15,7 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from .._support.check import positive_int
+from .._support.check import as_path, one_of, positive_int, several
+from .._support.files import naming
 from .._support.pools import ended_by_interrupts
 from .._version import __version__
 from ..errors import ArgumentError, BudgetExhaustedError, GeoduelWarning
@@ -125,12 +126,14 @@ def plan(
         if value is not None:
             positive_int(value, name)
     if not isinstance(suites, Mapping):
-        unknown = [name for name in suites if name not in SUITES]
-        if unknown:
-            raise ArgumentError(f"suite {unknown[0]!r} is none of {', '.join(SUITES)}")
-        suites = {name: SUITES[name] for name in suites}
+        wanted = several(suites, "suites", "names")
+        suites = {name: SUITES[one_of(name, "suites", tuple(SUITES))] for name in wanted}
     if not isinstance(methods, Mapping):
-        methods = {name: solver(name) for name in methods}
+        methods = {name: solver(name) for name in several(methods, "methods", "names")}
+    for name, chosen in {"suites": suites, "methods": methods}.items():
+        if not chosen:
+            raise ArgumentError(f"{name} must be names, at least one; got none")
+    problems = several(problems, "problems", "names")
     begins = tuple(f"{begin}-" for begin in problems)
     found = []
     for suite_name, suite in suites.items():
@@ -226,7 +229,7 @@ def _plain(value: Any) -> float | None:
 
 def load(path: Path | str) -> list[Record]:
     """Records of a file, one a line, packed if its name ends in .gz; cut-off lines are left out."""
-    path = Path(path)
+    path = as_path(path, "path")
     if not path.exists():
         return []
     text = path.read_bytes()
@@ -282,7 +285,7 @@ def _key(record: Record) -> tuple[Any, ...]:
 def _append(path: Path, record: Record) -> None:
     """Add a line; after a line that was cut off, on a new one."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("a+b") as file:
+    with naming(path), path.open("a+b") as file:
         if file.tell():
             file.seek(-1, 2)
             if file.read(1) != b"\n":

@@ -101,16 +101,17 @@ class Ball(Domain):
         return self.radius < min(self.manifold.injectivity_radius, conjugate) / 2
 
     def contains(self, x: Array, tol: float | None = None) -> Array:
-        self._check(x, "x")
+        x = self._check(x, "x")
         return self.violation(x) <= tolerance_of(tol, x)
 
     def violation(self, x: Array) -> Array:
+        x = self._check(x, "x")
         distance = number_of(self.manifold.dist(as_like(self.center, x), x))
         finite = all_finite(x, len(self.manifold.point_shape))
         return namespace(x).where(finite, positive_part(distance - self.radius), math.inf)
 
     def project(self, y: Array) -> Array:
-        self._check(y, "y")
+        y = self._check(y, "y")
         manifold, axes = self.manifold, len(self.manifold.point_shape)
         center, xp = as_like(self.center, y), namespace(y)
         distance = number_of(manifold.dist(center, y))
@@ -128,8 +129,8 @@ class Ball(Domain):
         return xp.where(expand(inside, axes), y, edge)
 
     def linear_minimizer(self, x: Array, h: Array) -> Array:
-        self._check(x, "x")
-        self._check(h, "h")
+        x = self._check(x, "x")
+        h = self._check(h, "h")
         if not self.convex:
             raise ArgumentError(
                 f"linear_minimizer needs a convex ball; radius {self.radius!r} is too large for "

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from typing import Any
 
 import numpy as np
 
 from .._numerics.arrays import Array, eps, namespace
+from .._support.check import real
 from ..errors import ArgumentError
 from ..manifolds.base import Manifold
 
@@ -74,14 +76,15 @@ class Domain(ABC):
     def diameter(self) -> float:
         """Largest distance of two points of the set, a geodesic length."""
 
-    def _check(self, a: Array, name: str) -> None:
-        shape = self.manifold.point_shape
-        if tuple(getattr(a, "shape", ())[-len(shape) :]) != shape:
+    def _check(self, a: Any, name: str) -> Array:
+        """The array that is meant, of points or of tangent vectors."""
+        a, shape = self.manifold.pack(a, name), self.manifold.point_shape
+        if tuple(a.shape[-len(shape) :]) != shape:
             words = "(..., " + ", ".join(map(str, shape)) + ")"
             raise ArgumentError(
-                f"{name} must be an array of shape {words} for {self}, got "
-                f"{tuple(a.shape) if hasattr(a, 'shape') else type(a).__name__}"
+                f"{name} must be an array of shape {words} for {self}, got {tuple(a.shape)}"
             )
+        return a
 
 
 def all_finite(x: Array, axes: int) -> Array:
@@ -92,7 +95,7 @@ def all_finite(x: Array, axes: int) -> Array:
 
 def tolerance_of(tol: float | None, x: Array) -> float:
     """``tol``, or by default the square root of the rounding unit."""
-    return math.sqrt(eps(x)) if tol is None else tol
+    return math.sqrt(eps(x)) if tol is None else real(tol, "tol")
 
 
 def number_of(a: Array) -> Array:

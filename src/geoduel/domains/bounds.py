@@ -76,16 +76,16 @@ class Interval(Domain):
         return float(self.manifold.dist([self.lower], [self.upper]))
 
     def contains(self, x: Array, tol: float | None = None) -> Array:
-        self._check(x, "x")
+        x = self._check(x, "x")
         return self.violation(x) <= tolerance_of(tol, x)
 
     def project(self, y: Array) -> Array:
-        self._check(y, "y")
+        y = self._check(y, "y")
         return namespace(y).clip(y, self.lower, self.upper)
 
     def linear_minimizer(self, x: Array, h: Array) -> Array:
-        self._check(x, "x")
-        self._check(h, "h")
+        x = self._check(x, "x")
+        h = self._check(h, "h")
         xp = namespace(x, h)
         end = xp.where(h > 0, self.lower, self.upper)
         return xp.where(h == 0, self.project(x), xp.astype(end, x.dtype))

@@ -111,7 +111,10 @@ class Catalogue:
     def of(cls, manifold: Manifold | Domain, among: Any) -> Catalogue:
         """The catalogue, or one of the points given."""
         if not isinstance(among, Catalogue):
-            return cls(manifold, among)
+            try:
+                return cls(manifold, among)
+            except ArgumentError as error:  # which names the argument of this class
+                raise type(error)(f"among: {error}") from None
         if among.manifold != _manifold(manifold):
             raise ArgumentError(
                 f"among is a catalogue in {among.manifold}, expected {_manifold(manifold)}"
@@ -150,7 +153,7 @@ class Catalogue:
             If there is none.
         """
         if (found := self._found(x)) is None:
-            raise ArgumentError(f"no item of {self} is at the point {x!r:.80}")
+            raise ArgumentError(f"x is at no item of {self}: {x!r:.80}")
         return found
 
     def _found(self, x: Any) -> int | None:
@@ -202,7 +205,7 @@ class Catalogue:
         k : int
             How many.
         """
-        x = np.asarray(host(x), self.items.dtype)
+        x = np.asarray(host(self.manifold.pack(x)), self.items.dtype)
         axes = len(self.manifold.point_shape)
         lead, k = x.shape[: x.ndim - axes], min(positive_int(k, "k"), len(self._first))
         points = x.reshape(-1, *self.manifold.point_shape)

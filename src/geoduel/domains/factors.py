@@ -77,7 +77,7 @@ class Space(Domain):
         return all(d is None or d.has_nearest for d in self.domains)
 
     def contains(self, x: Array, tol: float | None = None) -> Array:
-        self._check(x, "x")
+        x = self._check(x, "x")
         inside = all_finite(x, 1)
         triples = zip(self.domains, self.manifold.split(x), self.manifold.weights, strict=True)
         for domain, part, weight in triples:
@@ -88,14 +88,14 @@ class Space(Domain):
 
     def violation(self, x: Array) -> Array:
         """Length of the violations of all sets."""
-        self._check(x, "x")
+        x = self._check(x, "x")
         pairs = zip(self.domains, self.manifold.split(x), self.manifold.weights, strict=True)
         squares = [w * d.violation(part) ** 2 for d, part, w in pairs if d is not None]
         zero = namespace(x).zeros_like(x[..., 0])
         return number_of(namespace(x).sqrt(sum(squares, start=zero)))
 
     def project(self, y: Array) -> Array:
-        self._check(y, "y")
+        y = self._check(y, "y")
         pairs = zip(self.domains, self.manifold.split(y), strict=True)
         return self.manifold.join(*(part if d is None else d.project(part) for d, part in pairs))
 
@@ -107,8 +107,8 @@ class Space(Domain):
         ArgumentError
             If a factor has no set, or its set has none.
         """
-        self._check(x, "x")
-        self._check(h, "h")
+        x = self._check(x, "x")
+        h = self._check(h, "h")
         parts = []
         split = self.manifold.split
         for i, (domain, *pair) in enumerate(zip(self.domains, split(x), split(h), strict=True)):

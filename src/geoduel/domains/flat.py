@@ -78,19 +78,19 @@ class Box(Domain):
         return float(namespace(self.lower).sum((self.upper - self.lower) ** 2)) ** 0.5
 
     def contains(self, x: Array, tol: float | None = None) -> Array:
-        self._check(x, "x")
+        x = self._check(x, "x")
         xp, tol = namespace(x), tolerance_of(tol, x)
         inside = (x >= as_like(self.lower, x) - tol) & (x <= as_like(self.upper, x) + tol)
         return xp.all(inside, axis=tuple(range(-len(self.manifold.point_shape), 0)))
 
     def project(self, y: Array) -> Array:
-        self._check(y, "y")
+        y = self._check(y, "y")
         xp = namespace(y)
         return xp.minimum(xp.maximum(y, as_like(self.lower, y)), as_like(self.upper, y))
 
     def linear_minimizer(self, x: Array, h: Array) -> Array:
-        self._check(x, "x")
-        self._check(h, "h")
+        x = self._check(x, "x")
+        h = self._check(h, "h")
         if math.isinf(self.diameter):
             raise ArgumentError(
                 "linear_minimizer needs a bounded box; this one has infinite bounds"
@@ -190,11 +190,11 @@ class L1Ball(Domain):
         return 2 * self.radius
 
     def contains(self, x: Array, tol: float | None = None) -> Array:
-        self._check(x, "x")
+        x = self._check(x, "x")
         return self.violation(x) <= tolerance_of(tol, x)
 
     def project(self, y: Array) -> Array:
-        self._check(y, "y")
+        y = self._check(y, "y")
         xp, center = namespace(y), as_like(self.center, y)
         offset = y - center
         size = abs(offset)
@@ -203,8 +203,8 @@ class L1Ball(Domain):
         return xp.where(inside, y, near)
 
     def linear_minimizer(self, x: Array, h: Array) -> Array:
-        self._check(x, "x")
-        self._check(h, "h")
+        x = self._check(x, "x")
+        h = self._check(h, "h")
         xp = namespace(x, h)
         top = xp.argmax(abs(h), axis=-1, keepdims=True)
         vertex = as_like(self.center, h) - self.radius * xp.sign(h) * _entry(top, h)
@@ -253,16 +253,16 @@ class ProbabilitySimplex(Domain):
         return math.sqrt(2) * self.scale if self.n > 1 else 0.0
 
     def contains(self, x: Array, tol: float | None = None) -> Array:
-        self._check(x, "x")
+        x = self._check(x, "x")
         return self.violation(x) <= tolerance_of(tol, x)
 
     def project(self, y: Array) -> Array:
-        self._check(y, "y")
+        y = self._check(y, "y")
         return _nearest_on_simplex(y, self.scale)
 
     def linear_minimizer(self, x: Array, h: Array) -> Array:
-        self._check(x, "x")
-        self._check(h, "h")
+        x = self._check(x, "x")
+        h = self._check(h, "h")
         xp = namespace(x, h)
         least = xp.argmin(h, axis=-1, keepdims=True)
         vertex = xp.astype(_entry(least, h), h.dtype) * self.scale

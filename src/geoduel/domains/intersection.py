@@ -101,7 +101,7 @@ class Intersection(Domain):
         return worst
 
     def project(self, y: Array) -> Array:
-        self._check(y, "y")
+        y = self._check(y, "y")
         if 0 in y.shape:
             return y
         z = self._dykstra(y) if isinstance(self.manifold, Euclidean) else self._alternate(y)
@@ -153,8 +153,8 @@ class Intersection(Domain):
         ArgumentError
             If no member's does.
         """
-        self._check(x, "x")
-        self._check(h, "h")
+        x = self._check(x, "x")
+        h = self._check(h, "h")
         axes, z, found = len(self.manifold.point_shape), None, None
         for domain in self.domains:
             try:

@@ -91,7 +91,7 @@ class Where(Domain):
         return False
 
     def contains(self, x: Array, tol: float | None = None) -> Array:
-        self._check(x, "x")
+        x = self._check(x, "x")
         lead, (points,) = along_one_axis(len(self.manifold.point_shape), x)
         found = [self._holds(point) for point in points]
         return namespace(x).asarray(np.reshape(np.array(found, dtype=bool), lead))
@@ -101,12 +101,13 @@ class Where(Domain):
 
         So a point for which the test is false loses against all for which it is true.
         """
+        x = self._check(x, "x")
         outside = ~self.contains(x)
         least = namespace(x).astype(outside, x.dtype) * 2 * tolerance_of(None, x)
         return super().violation(x) + least
 
     def project(self, y: Array) -> Array:
-        self._check(y, "y")
+        y = self._check(y, "y")
         lead, (points,) = along_one_axis(len(self.manifold.point_shape), y)
         if not lead:
             return self._seen(y)

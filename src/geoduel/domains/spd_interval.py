@@ -203,7 +203,7 @@ class SPDInterval(Domain):
 
     def contains(self, x: Array, tol: float | None = None) -> Array:
         """Whether points are in the interval: tolerance on relative eigenvalues, so a length."""
-        self._check(x, "x")
+        x = self._check(x, "x")
         return self.violation(x) <= tolerance_of(tol, x)
 
     def violation(self, x: Array) -> Array:
@@ -211,6 +211,7 @@ class SPDInterval(Domain):
 
         At most √2 times the distance, and much cheaper. Infinite where an entry of X is not finite.
         """
+        x = self._check(x, "x")
         xp, finite = namespace(x), all_finite(x, 2)
         x = xp.where(expand(finite, 2), x, as_like(self.lower, x))  # LAPACK may stop at infinity
         tiny = xp.finfo(x.dtype).tiny  # rounding may turn eigenvalues near zero negative

@@ -44,6 +44,8 @@ POINTS = (
     "to_manifold",
 )
 """Methods of points, tangent vectors and coordinates alone."""
+CHECKS = ("check_point", "check_tangent")
+"""Methods that say what is wrong with points and tangent vectors, by a name."""
 SEEDED = ("random_point", "unit_tangent", "random_geodesic")
 """Methods that take a generator first."""
 
@@ -128,6 +130,8 @@ def at_the_border(cls: type) -> None:
             continue
         if name in SEEDED:
             setattr(cls, name, functools.update_wrapper(_seeded(method), method))
+        elif name in CHECKS:
+            setattr(cls, name, functools.update_wrapper(_checking(method), method))
         elif name in POINTS and not method.__defaults__:
             names = method.__code__.co_varnames[1 : method.__code__.co_argcount]
             method = _of_coordinates(method) if name == "from_coords" else method
@@ -175,6 +179,28 @@ def _of_coordinates(method: Callable[..., Any]) -> Callable[..., Any]:
     return functools.update_wrapper(checked, method)
 
 
+def _checking(method: Callable[..., Any]) -> Callable[..., Any]:
+    """A check of arrays; what it is given besides them, it calls by its name."""
+    if method.__name__ == "check_point":
+
+        def check_point(self: Any, x: Any, name: str = "x") -> None:
+            method(self, self.pack(x, name), name)
+
+        return check_point
+
+    def check_tangent(self: Any, x: Any, v: Any, name: str = "v") -> None:
+        method(self, self.pack(x, "x"), self.pack(v, name), name)
+
+    return check_tangent
+
+
+def _axes(batch: Any) -> tuple[int, ...]:
+    """Leading axes."""
+    if not isinstance(batch, tuple | list):
+        raise ArgumentError(f"batch must be a tuple of integers such as (3,), got {batch!r}")
+    return tuple(positive_int(n, "batch", least=0) for n in batch)
+
+
 def _seeded(method: Callable[..., Any]) -> Callable[..., Any]:
     """A method whose first argument may be a seed, or left out."""
     if method.__name__ == "random_point":
@@ -182,16 +208,16 @@ def _seeded(method: Callable[..., Any]) -> Callable[..., Any]:
         def random_point(
             self: Any, rng: Any = None, batch: Any = (), *more: Any, **named: Any
         ) -> Array:
-            if not isinstance(batch, tuple | list):
-                raise ArgumentError(
-                    f"batch must be a tuple of integers such as (3,), got {batch!r}"
-                )
-            batch = tuple(positive_int(n, "batch", least=0) for n in batch)
-            return method(self, as_generator(rng), batch, *more, **named)
+            like = named.get("like", more[0] if more else None)
+            if like is not None and not hasattr(like, "dtype"):
+                raise ArgumentError(f"like must be an array of the wanted kind, got {like!r:.80}")
+            return method(self, as_generator(rng), _axes(batch), *more, **named)
 
         return random_point
 
     def guarded(self: Any, rng: Any, x: Any, *more: Any, **named: Any) -> Any:
+        more = tuple(map(_axes, more))  # `batch` is all there can be
+        named = {name: _axes(batch) for name, batch in named.items()}
         return method(self, as_generator(rng), self.pack(x, "x"), *more, **named)
 
     return guarded

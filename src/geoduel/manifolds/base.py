@@ -432,7 +432,7 @@ class Manifold(ABC):
         """The array of floating-point numbers that is meant: of lists, or of whole numbers.
 
         All methods that take points or tangent vectors take what this takes. It does not check that
-        they are some: see `check_point`, which takes arrays alone.
+        they are some: see `check_point`.
 
         Parameters
         ----------

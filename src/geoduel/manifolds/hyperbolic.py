@@ -27,7 +27,7 @@ from .._numerics.arrays import (
 from .._support.check import positive_int
 from ..errors import ArgumentError, NotOnManifoldError, OutOfRangeError
 from . import _far_out as far_out
-from ._border import Seed
+from ._border import Seed, as_array
 from .base import Manifold
 
 __all__ = ["Hyperbolic"]
@@ -217,21 +217,24 @@ class Hyperbolic(Manifold):
 
     def to_poincare(self, x: Array) -> Array:
         """Point of the Poincare ball, shape ``(..., n)``: xₛ / (1 + x₀)."""
+        x = self.pack(x)
         return x[..., 1:] / (1 + x[..., :1])
 
     def from_poincare(self, p: Array) -> Array:
         """Point of the hyperboloid from one of the Poincare ball, |p| < 1."""
+        p = as_array(p, "p")
         room = self._room(p)
         return _lift(2 / room * p)
 
     def to_poincare_tangent(self, x: Array, v: Array) -> Array:
         """Tangent vector of the Poincare ball at `to_poincare` of x: the pushforward of ``v``."""
+        x = self.pack(x)
         return self.to_coords(x, v) / (1 + x[..., :1])
 
     def from_poincare_tangent(self, p: Array, u: Array) -> Array:
         """Tangent vector of the hyperboloid at ``from_poincare(p)``, from ``u`` in the ball."""
         x = self.from_poincare(p)
-        return self.from_coords(x, (1 + x[..., :1]) * u)
+        return self.from_coords(x, (1 + x[..., :1]) * as_array(u, "u"))
 
     def _room(self, p: Array) -> Array:
         """1 - |p|², or an error that tells how far out p is."""

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from .._numerics.arrays import Array, copied, expand, namespace, safe_sqrt
-from .._support.check import positive, positive_int
+from .._support.check import positive, positive_int, several
 from ..errors import ArgumentError
 from ._border import Seed, as_array
 from .base import Manifold
@@ -87,7 +87,9 @@ class Product(Manifold):
         for i, factor in enumerate(factors):
             if not isinstance(factor, Manifold):
                 raise ArgumentError(f"Product factors[{i}] must be a Manifold, got {factor!r:.80}")
-        numbers = (1.0,) * len(factors) if weights is None else tuple(weights)
+        numbers = (1.0,) * len(factors)
+        if weights is not None:
+            numbers = several(weights, "Product weights", "numbers, one a factor")
         if len(numbers) != len(factors):
             raise ArgumentError(
                 f"Product weights must be one number a factor, {len(factors)}; got {len(numbers)}"
@@ -150,8 +152,9 @@ class Product(Manifold):
     def split(self, x: Array) -> tuple[Array, ...]:
         """Parts of a point or tangent vector, one a factor, in the factors' shapes.
 
-        They are views: cheap, and they see later changes of ``x``.
+        They are views: cheap, and they see later changes of ``x``, where that is an array.
         """
+        x = x if hasattr(x, "shape") else self.pack(x)
         xp, lead = namespace(x), tuple(x.shape[:-1])
         if tuple(x.shape[-1:]) != self.point_shape:
             raise ArgumentError(
@@ -510,8 +513,8 @@ class Power(Manifold):
 
 def _names(names: Iterable[str], factors: tuple[Manifold, ...]) -> tuple[str, ...]:
     """Names of factors, checked."""
-    found = tuple(names)
-    if isinstance(names, str) or not all(isinstance(n, str) and n.strip() for n in found):
+    found = several(names, "Product names", "texts, one a factor")
+    if not all(isinstance(n, str) and n.strip() for n in found):
         raise ArgumentError(f"Product names must be texts, one a factor, got {names!r:.80}")
     if len(found) != len(factors) or len(set(found)) != len(found):
         raise ArgumentError(

@@ -31,7 +31,7 @@ from .._numerics.gradients import detached
 from .._numerics.linalg import eigh, fast_matmul, identity, svd, svdvals
 from .._support.check import positive_int
 from ..errors import ArgumentError, NotOnManifoldError
-from ._border import Seed
+from ._border import Seed, as_array
 from ._frames import flat, frobenius, largest, renew, shortened, too_long, turned
 from .base import Manifold
 
@@ -206,7 +206,7 @@ class Rotations(Manifold):
                [ 0.47942554,  0.87758256]])
         """
         self._need_plane("from_angle")
-        theta = theta if hasattr(theta, "dtype") else np.asarray(theta, dtype=float)
+        theta = as_array(theta, "theta")
         xp = namespace(theta)
         c, s = xp.cos(theta), xp.sin(theta)
         return xp.stack([xp.stack([c, -s], axis=-1), xp.stack([s, c], axis=-1)], axis=-2)

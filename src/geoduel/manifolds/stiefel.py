@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, partial
+from typing import Literal
 
 from array_api_compat import is_jax_array
 
@@ -97,7 +98,7 @@ class Stiefel(FrameManifold):
 
     n: int
     p: int
-    metric: str = "euclidean"
+    metric: Literal["euclidean", "canonical"] = "euclidean"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "n", positive_int(self.n, "n", 2))

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, TypeAlias
 import numpy as np
 
 from .._numerics.arrays import Array
-from .._support.check import positive, positive_int
+from .._support.check import nonnegative, positive_int
 from ..errors import ArgumentError
 from ..manifolds.base import Manifold
 from .base import default_radius
@@ -88,8 +88,7 @@ class Auto(RankedMethod):
         super().__post_init__()
         if self.restarts not in (None, math.inf):
             positive_int(self.restarts, "restarts", least=0)
-        if self.smoothing:
-            positive(self.smoothing, "smoothing")
+        nonnegative(self.smoothing, "smoothing")
 
     def spending(self) -> Auto:
         """With restarts as a budget allows, unless their number is set or a run ends early."""

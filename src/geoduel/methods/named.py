@@ -93,6 +93,9 @@ ELSEWHERE = {
     **dict.fromkeys(("tol", "xtol", "xatol"), "x_tol"),
     **dict.fromkeys(("bounds", "constraints"), "domain"),
     **dict.fromkeys(("max_evals", "maxfev", "maxfun", "n_trials", "n_calls"), "budget"),
+    **dict.fromkeys(("maxiter", "max_iter", "max_iterations"), "iterations"),
+    **dict.fromkeys(("max_time", "time_limit"), "timeout"),
+    "n_jobs": "workers",
 }
 """What SciPy, Optuna and others call some of these."""
 

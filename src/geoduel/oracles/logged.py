@@ -13,6 +13,7 @@ import numpy as np
 
 from .._numerics.arrays import Array, host
 from .._numerics.batches import as_like, leading_shape
+from .._support.check import as_path, instance
 from ..errors import ArgumentError, StorageError
 from .base import Oracle, answers
 from .wrappers import Wrapper
@@ -70,7 +71,9 @@ class Logged(Wrapper):
         self, oracle: Oracle, path: str | Path, about: dict[str, Any] | None = None
     ) -> None:
         super().__init__(oracle)
-        self.path = Path(path)
+        self.path = as_path(path, "path")
+        if about is not None:
+            instance(about, "about", dict, "a dictionary of words and numbers")
         about = {"geoduel log": 1} | (about or {})
         try:
             self._file: IO[bytes] = open(self.path, "a+b")  # noqa: SIM115 - closed by `close`

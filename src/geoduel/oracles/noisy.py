@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from concurrent.futures import Executor
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -73,7 +73,7 @@ class Noisy(Wrapper):
         oracle: Oracle,
         flip: float = 0.0,
         *,
-        model: str | None = None,
+        model: Literal["bradley-terry", "thurstone"] | None = None,
         scale: float = 1.0,
         lapse: float = 0.0,
         ties: float = 0.0,

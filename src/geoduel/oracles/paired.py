@@ -11,7 +11,7 @@ import numpy as np
 
 from .._numerics.arrays import Array, copied
 from .._numerics.batches import along_one_axis, as_like
-from .._support.check import as_generator, function, positive_int, real
+from .._support.check import as_generator, function, positive_int, real, several
 from .._support.pools import run_each
 from ..errors import ArgumentError, BudgetExhaustedError, InfeasibleError, OracleError
 from .base import OracleBase
@@ -101,7 +101,10 @@ def paired(
     function(simulate, "simulate", "point and seed")
     if confidence is not None and not 0 < real(confidence, "confidence") < 1:
         raise ArgumentError(f"confidence must be between 0 and 1, got {confidence!r}")
-    folds = None if seeds is None else tuple(positive_int(s, "seeds", least=0) for s in seeds)
+    folds = None
+    if seeds is not None:
+        each = several(seeds, "seeds", "integers")
+        folds = tuple(positive_int(seed, "seeds", least=0) for seed in each)
     if folds is not None and (not folds or len(set(folds)) < len(folds)):
         raise ArgumentError(f"seeds must be different numbers, at least one; got {seeds!r:.80}")
     most = len(folds) if folds is not None else 1 if confidence is None else RACE

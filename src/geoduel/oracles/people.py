@@ -10,7 +10,15 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from .._numerics.arrays import Array, device, host, namespace
-from .._support.check import nonnegative, one_of, positive, positive_int, real
+from .._support.check import (
+    as_generator,
+    instance,
+    nonnegative,
+    one_of,
+    positive,
+    positive_int,
+    real,
+)
 from ..errors import ArgumentError
 from ..manifolds.base import Manifold
 
@@ -172,12 +180,13 @@ class Person:
     vectorized: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
+        instance(self.manifold, "manifold", Manifold, "a Manifold such as Sphere(3)")
         self.ideal = self.manifold.pack(self.ideal, "ideal")
         self.manifold.check_point(self.ideal, "ideal")
         if self.other is not None:
             self.other = self.manifold.pack(self.other, "other")
             self.manifold.check_point(self.other, "other")
-        self.rng = np.random.default_rng(self.rng)
+        self.rng = as_generator(self.rng)
         positive(self.jnd, "jnd")
         positive(self.power, "power")
         if self.saturation != math.inf:
@@ -383,7 +392,8 @@ def draw_person(
         everything: dict[str, Any] = {"jnd": jnd, "directions": directions}
         everything |= given | settings | more
         return draw_person(manifold, x0, rng, distance, **everything)
-    d = manifold.dim
+    instance(manifold, "manifold", Manifold, "a Manifold such as Sphere(3)")
+    x0, rng, d = manifold.pack(x0, "x0"), as_generator(rng), manifold.dim
     if directions is not None and spread != 1:
         raise ArgumentError(
             f"spread={spread} and directions={directions} each say how sensitive people are: give "
@@ -446,10 +456,11 @@ def draw_crowd(
     >>> [round(float(sphere.dist(crowd[0].ideal, rater.ideal)), 2) > 0 for rater in crowd]
     [False, True, True]
     """
+    rng = as_generator(rng)
     common = draw_person(manifold, x0, rng, distance).ideal
     jnd = settings.pop("jnd", DEGREE)
     crowd = []
-    for _ in range(n):
+    for _ in range(positive_int(n, "n")):
         own = jnd * math.exp(nonnegative(varied, "varied") * rng.standard_normal())
         if nonnegative(disagreement, "disagreement") > 0:
             crowd.append(draw_person(manifold, common, rng, disagreement, jnd=own, **settings))

@@ -46,10 +46,11 @@ def from_preference(
     prefers : callable
         ``prefers(a, b)`` returns "a", "b" or "tie", or a bool: True if a is preferred. "left" and
         "first" are a, "right" and "second" are b, "equal" and "same" a tie. Capitals, and spaces,
-        quotes or a full stop around the word, do not matter. Of points that cannot be,
-        "a infeasible" says that a loses, "b infeasible" that b does, and "both infeasible" is a
-        tie. It may be an ``async`` function: the
-        duels of a batch are then awaited at once, in one event loop of their own.
+        quotes or a full stop around the word, do not matter. The numbers 1 and 0 are refused, since
+        an oracle's +1 says that the second point is better. Of points that cannot be, "a
+        infeasible" says that a loses, "b infeasible" that b does, and "both infeasible" is a tie.
+        It may be an ``async`` function: the duels of a batch are then awaited at once, in one event
+        loop of their own.
     parse : callable, optional
         ``parse(said)`` finds one of these answers in what the judge said, as in a long text.
     concurrency : int

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 
-from .._support.check import positive_int
+from .._support.check import as_path, instance, positive_int
 from .._support.files import write_whole
 from ..errors import MissingExtraError, PictureError
 from .metadata import deep, keep, options
@@ -105,7 +105,7 @@ def open_photo(
     ...     open_photo(name).size
     (90, 60)
     """
-    pil, path = pillow(), Path(path)
+    pil, path = pillow(), as_path(path, "path")
     size = path.stat().st_size
     if size > positive_int(max_bytes, "max_bytes"):
         raise PictureError(
@@ -168,6 +168,7 @@ def shrink(image: Image, longest: int) -> Image:
     >>> shrink(seascape(0, size=(300, 200)), 150).size
     (150, 100)
     """
+    check_image(image)
     pil = pillow()
     positive_int(longest, "longest")
     scale = min(1.0, longest / max(image.size))
@@ -188,13 +189,12 @@ def picture_format(path: str | os.PathLike[str]) -> str:
     >>> picture_format("sea.JPG"), picture_format("phone.heic")
     ('JPEG', 'HEIF')
     """
-    suffix = Path(path).suffix.lower()
+    path = as_path(path, "path")
+    suffix = path.suffix.lower()
     for kind, suffixes in _SUFFIXES.items():
         if suffix in suffixes:
             return kind
-    raise PictureError(
-        f"the ending of {Path(path).name!r} is {suffix!r}, expected {', '.join(SUFFIXES)}"
-    )
+    raise PictureError(f"the ending of {path.name!r} is {suffix!r}, expected {', '.join(SUFFIXES)}")
 
 
 def save_photo(
@@ -239,7 +239,8 @@ def save_photo(
     ...     save_photo(seascape(0, size=(90, 60)), Path(folder) / "sea.webp").name
     'sea.webp'
     """
-    path = Path(path)
+    path = as_path(path, "path")
+    check_image(image)
     kind = picture_format(path)
     if not overwrite and path.exists():
         raise FileExistsError(f"{path} exists")
@@ -264,6 +265,11 @@ def save_photo(
 
     write_whole(path, write, overwrite=overwrite)
     return path
+
+
+def check_image(image: Any) -> None:
+    """Raise an error unless it is a picture of Pillow."""
+    instance(image, "image", pillow().Image, "a PIL.Image.Image")
 
 
 def save_name(image: Image, path: Path) -> Path:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .._support.check import as_generator, positive_int, real
+from .._support.check import as_generator, positive_int, real, several
 from ..errors import ArgumentError
 from .files import pillow
 from .turning import turn
@@ -56,6 +56,7 @@ def seascape(
     pil = pillow()
     rng = as_generator(rng)
     tilt = real(tilt, "tilt")
+    size = several(size, "size", "a width and a height")
     if len(size) != 2:
         raise ArgumentError(f"size must be a width and a height, got {size!r}")
     width, height = (positive_int(n, f"size[{i}]") for i, n in enumerate(size))

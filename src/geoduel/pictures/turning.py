@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from .._support.check import positive, real
-from .files import pillow
+from .files import check_image, pillow
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -90,6 +90,7 @@ def turn(image: Image, angle: float, crop: bool = True) -> Image:
     (276, 148)
     """
     pil = pillow()
+    check_image(image)
     angle = real(angle, "angle")
     quarters = round(angle / (math.pi / 2))
     if abs(angle - quarters * math.pi / 2) < 1e-12:  # moves pixels, mixes none

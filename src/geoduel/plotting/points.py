@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._numerics.arrays import host
-from .._support.check import positive_int
+from .._support.check import instance, positive_int, several
 from ..domains.base import Domain
 from ..errors import ArgumentError
 from ..manifolds import Manifold, Sphere
@@ -149,7 +149,10 @@ def duels(
             for i, j, sign in decided(d.answer or "skip", len(d.points))
         ]
     else:
-        told = [tuple(record) for record in (run.records if isinstance(run, Recorded) else run)]
+        kept = run.records if isinstance(run, Recorded) else several(run, "run", "records")
+        for record in kept:
+            instance(record, "run", tuple, "a Study, a Recorded oracle or a list of records")
+        told = [tuple(record) for record in kept]
     if not told:
         raise ArgumentError("no duel was answered yet, so there is nothing to draw")
     x, y = (_points(np.array([host(duel[i]) for duel in told]), manifold) for i in (0, 1))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from .._numerics.arrays import host
+from .._support.check import instance, real
 from ..errors import ArgumentError
 from ..manifolds.base import Manifold
 from ..result import History, Result
@@ -70,8 +71,8 @@ def course_of(run: Run, points: bool = False) -> Course:
     history = run.history if isinstance(run, Result) else run
     if not isinstance(history, History):
         raise ArgumentError(
-            f"run must be a Result, a History or a Study, got {type(run).__name__}; several go "
-            "into a list, or into a dictionary with their names"
+            f"runs, or run, must be a Result, a History or a Study, got {type(run).__name__}; "
+            "several go into a list, or into a dictionary with their names"
         )
     seen = [np.asarray(host(value)) for value in history.monitor]
     numbers = bool(seen) and all(s.ndim == 0 and s.dtype.kind in "biuf" for s in seen)
@@ -161,6 +162,10 @@ def convergence(
     >>> ax.get_xlabel(), ax.get_ylabel()
     ('duels', 'gap to the optimum')
     """
+    if optimum is not None:
+        real(optimum, "optimum")
+    if manifold is not None:
+        instance(manifold, "manifold", Manifold, "the Manifold of the runs")
     named = runs if isinstance(runs, Mapping) else {"": runs}
     groups = {label: _courses(group) for label, group in named.items()}
     everyone = [course for group in groups.values() for course in group]

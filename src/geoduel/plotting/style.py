@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..errors import MissingExtraError
+from ..errors import ArgumentError, MissingExtraError
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -113,6 +113,8 @@ def drawn_on(ax: Axes | None, width: float = 5.6, height: float = 3.8) -> Iterat
     require()
     from matplotlib import rc_context
 
+    if ax is not None and not hasattr(ax, "plot"):
+        raise ArgumentError(f"ax must be axes of Matplotlib, got {ax!r:.80}")
     if ax is not None and not isinstance(ax, _shown()[1]):  # of the user's own style
         yield ax
         return

@@ -12,6 +12,7 @@ import numpy as np
 from .._numerics.arrays import Array, namespace
 from .._support.check import as_generator, positive_int, real
 from ..errors import ArgumentError
+from ..manifolds._border import as_array
 from ..manifolds.euclidean import Euclidean
 from .base import PortableArray, Problem
 
@@ -41,6 +42,18 @@ class Quadratic(Problem):
     root: np.ndarray
     centre: np.ndarray
     x0: np.ndarray
+
+    def __post_init__(self) -> None:
+        for name in ("root", "centre", "x0"):
+            object.__setattr__(self, name, as_array(getattr(self, name), name))
+        if self.x0.ndim != 1 or self.centre.shape != self.x0.shape:
+            raise ArgumentError(
+                f"x0 and centre must be vectors of one length, got shapes {self.x0.shape} and "
+                f"{self.centre.shape}"
+            )
+        n = len(self.x0)
+        if self.root.shape != (n, n):
+            raise ArgumentError(f"root must have shape {(n, n)}, got {self.root.shape}")
 
     @classmethod
     def random(
@@ -118,8 +131,9 @@ class Rosenbrock(Problem):
     x0: np.ndarray
 
     def __post_init__(self) -> None:
-        if np.ndim(self.x0) != 1 or len(self.x0) < 2:
-            raise ArgumentError(f"x0 must have shape (n,) with n >= 2, got {np.shape(self.x0)}")
+        object.__setattr__(self, "x0", as_array(self.x0, "x0"))
+        if self.x0.ndim != 1 or len(self.x0) < 2:
+            raise ArgumentError(f"x0 must have shape (n,) with n >= 2, got {self.x0.shape}")
 
     @classmethod
     def random(cls, n: int, rng: np.random.Generator | int | None = None) -> Rosenbrock:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
 from .._numerics.arrays import Array, expand, namespace
 from .._support.check import one_of, real
+from ..manifolds._border import as_array
 from ..manifolds.rotations import Rotations
 from .base import PortableArray, Problem
 
@@ -50,15 +51,17 @@ class Leveling(Problem):
     """
 
     tilt: float
-    loss: str = "frobenius"
+    loss: Literal["frobenius", "angle"] = "frobenius"
     x0: np.ndarray = field(default_factory=lambda: np.eye(2), repr=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "tilt", real(self.tilt, "tilt"))
         one_of(self.loss, "loss", ("frobenius", "angle"))
+        object.__setattr__(self, "x0", as_array(self.x0, "x0"))
+        self.manifold.check_point(self.x0, "x0")
 
     @classmethod
-    def degrees(cls, tilt: float, loss: str = "frobenius") -> Leveling:
+    def degrees(cls, tilt: float, loss: Literal["frobenius", "angle"] = "frobenius") -> Leveling:
         """Problem with the tilt in degrees."""
         return cls(math.radians(tilt), loss)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from .._numerics.linalg import cholesky
 from .._support.check import as_generator, one_of, positive_int, real
 from ..domains.spd_interval import SPDInterval
 from ..errors import ArgumentError
+from ..manifolds._border import as_array
 from ..manifolds.spd.spd import SPD
 from .base import PortableArray, Problem
 from .karcher_mean import karcher_mean, largest_curvature, whiten
@@ -71,13 +72,13 @@ class Karcher(Problem):
     x0: Any = None
 
     def __post_init__(self) -> None:
-        matrices = np.asarray(self.matrices, dtype=np.float64)
+        matrices = np.asarray(as_array(self.matrices, "matrices"), dtype=np.float64)
         if matrices.ndim != 3 or not matrices.shape[1] == matrices.shape[2] > 0 < len(matrices):
             raise ArgumentError(f"matrices must have shape (m, n, n), got {matrices.shape}")
         SPD(matrices.shape[-1]).check_point(matrices, "matrices")
         object.__setattr__(self, "matrices", (matrices + matrices.swapaxes(1, 2)) / 2)
-        start = self.arithmetic_mean if self.x0 is None else np.asarray(self.x0, dtype=np.float64)
-        object.__setattr__(self, "x0", start)
+        start = self.arithmetic_mean if self.x0 is None else as_array(self.x0, "x0")
+        object.__setattr__(self, "x0", np.asarray(start, dtype=np.float64))
         self.manifold.check_point(self.x0, "x0")
 
     @classmethod
@@ -86,7 +87,7 @@ class Karcher(Problem):
         n: int,
         m: int = 50,
         condition: float = 1e6,
-        eigenvalues: str = "uniform",
+        eigenvalues: Literal["uniform", "log-uniform", "toolbox"] = "uniform",
         rng: np.random.Generator | int | None = None,
     ) -> Karcher:
         """Mean of m random matrices of one condition number; see `random_spd` for their law.
@@ -208,7 +209,7 @@ def fast_log_eigenvalues(w: Array, wt: Array, x: Array) -> Array:
 def random_spd(
     n: int,
     condition: float,
-    eigenvalues: str = "uniform",
+    eigenvalues: Literal["uniform", "log-uniform", "toolbox"] = "uniform",
     rng: np.random.Generator | int | None = None,
 ) -> np.ndarray:
     """Random positive definite matrix of a given condition number and largest eigenvalue 1.

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 
 from .._numerics.symmetric import pack, unpack
 from .._support.check import one_of, positive, positive_int
 from ..errors import ArgumentError, NotOnManifoldError
+from ..manifolds._border import as_array
 
 __all__ = ["KarcherMean", "karcher_mean", "largest_curvature", "whiten"]
 
@@ -44,7 +45,7 @@ def karcher_mean(
     matrices: np.ndarray,
     weights: np.ndarray | None = None,
     *,
-    method: str = "newton",
+    method: Literal["newton", "richardson"] = "newton",
     tolerance: float | None = None,
     iterations: int = 500,
 ) -> KarcherMean:
@@ -237,7 +238,7 @@ def _z_coth_z(z: np.ndarray) -> np.ndarray:
 
 
 def _checked(matrices: np.ndarray) -> np.ndarray:
-    a = np.asarray(matrices, dtype=np.float64)
+    a = np.asarray(as_array(matrices, "matrices"), dtype=np.float64)
     if a.ndim != 3 or a.shape[1] != a.shape[2] or 0 in a.shape:
         raise ArgumentError(f"matrices must have shape (m, n, n), got {a.shape}")
     if not np.isfinite(a).all():
@@ -261,7 +262,7 @@ def _checked(matrices: np.ndarray) -> np.ndarray:
 
 
 def _weights(weights: np.ndarray | None, m: int) -> np.ndarray:
-    w = np.full(m, 1 / m) if weights is None else np.asarray(weights, dtype=np.float64)
+    w = np.full(m, 1 / m) if weights is None else np.asarray(as_array(weights, "weights"), float)
     if w.shape != (m,) or not (w > 0).all() or not np.isfinite(w).all():
         raise ArgumentError(f"weights must be {m} positive numbers, got {weights!r:.80}")
     return w / w.sum()

@@ -11,6 +11,7 @@ import numpy as np
 from .._numerics.arrays import Array, blas, dot, expand
 from .._support.check import as_generator, positive_int
 from ..errors import ArgumentError
+from ..manifolds._border import as_array
 from ..manifolds.sphere import Sphere
 from .base import PortableArray, Problem
 
@@ -51,13 +52,13 @@ class Rayleigh(Problem):
     x0: np.ndarray
 
     def __post_init__(self) -> None:
-        A = np.asarray(self.A, dtype=np.float64)
+        A = np.asarray(as_array(self.A, "A"), dtype=np.float64)
         if A.ndim != 2 or A.shape[0] != A.shape[1]:
             raise ArgumentError(f"A must be a square matrix, got shape {A.shape}")
         if not np.isfinite(A).all() or abs(A - A.T).max() > 1e-8 * abs(A).max():
             raise ArgumentError("A must be a symmetric matrix of finite numbers")
         object.__setattr__(self, "A", (A + A.T) / 2)
-        object.__setattr__(self, "x0", np.asarray(self.x0, dtype=np.float64))
+        object.__setattr__(self, "x0", np.asarray(as_array(self.x0, "x0"), float))
         self.manifold.check_point(self.x0, "x0")
 
     @classmethod

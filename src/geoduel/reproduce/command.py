@@ -15,6 +15,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
+from .._support.files import naming
 from ..errors import ArgumentError
 from ..plotting import require
 from . import EXPERIMENTS
@@ -145,9 +146,9 @@ def write(
         "claims": [claim.as_json() for claim in claims],
         "results": {s.name: list(s.rows) for s in sections},
     }
-    table.write_text(
-        json.dumps(document, indent=2, ensure_ascii=False, default=_plain) + "\n", encoding="utf-8"
-    )
+    text = json.dumps(document, indent=2, ensure_ascii=False, default=_plain) + "\n"
+    with naming(table):
+        table.write_text(text, encoding="utf-8")
     page = write_report(
         sections, out, title=TITLE, notes=_notes(plan, outcomes, about), about=about
     )
@@ -232,7 +233,7 @@ def _rows(experiments: Sequence[Experiment], outcomes: Sequence[Outcome]) -> lis
 
 def _write_records(outcomes: Sequence[Outcome], path: Path) -> None:
     """Every record of the runs that have a gap against iterations."""
-    with path.open("w", newline="", encoding="utf-8") as file:
+    with naming(path), path.open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(
             ["experiment", "size", "method", "seed", "iteration", "duels", "seconds", "gap"]

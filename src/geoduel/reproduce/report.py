@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from .._support.files import naming
 from ..errors import MissingExtraError
 from ..plotting import as_svg, save
 from .claims import FAILS, PARTLY, UNTESTED, VERDICTS, Claim, by_setting, conflicts, count
@@ -154,7 +155,8 @@ def write_report(
     shown = [*first, *sections, *table, *_paces(sections)]
     for part in (part for section in shown for part in section.parts):
         if isinstance(part, Figure):
-            save(part.drawing, out / "figures" / part.name)
+            with naming(figure := out / "figures" / part.name):
+                save(part.drawing, figure)
         elif isinstance(part, Table) and part.name:
             _write_csv(part, out / "tables" / f"{part.name}.csv")
     text = report_template().render(
@@ -164,7 +166,8 @@ def write_report(
         about=json.dumps(about, indent=2, ensure_ascii=False),
     )
     path = out / "report.html"
-    path.write_text(text, encoding="utf-8")
+    with naming(path):
+        path.write_text(text, encoding="utf-8")
     return path
 
 
@@ -322,4 +325,5 @@ def _write_csv(table: Table, path: Path) -> None:
     pictures = {i for row in table.rows for i, cell in enumerate(row) if isinstance(cell, bytes)}
     for row in (table.head, *table.rows):
         writer.writerow([cell for i, cell in enumerate(row) if i not in pictures])
-    path.write_text(stream.getvalue(), encoding="utf-8")
+    with naming(path):
+        path.write_text(stream.getvalue(), encoding="utf-8")

@@ -9,12 +9,12 @@ import secrets
 import time
 from dataclasses import fields, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 
 from .._numerics.arrays import Array
-from .._support.check import positive, positive_int, real
+from .._support.check import as_path, positive, positive_int, real
 from .._version import __version__
 from ..domains.base import Domain
 from ..domains.catalogue import Catalogue
@@ -30,7 +30,7 @@ from ..manifolds.adapters.foreign import refuse_foreign
 from ..manifolds.base import Manifold
 from ..methods import Method, for_people
 from ..methods.mixed import Mixed, mixed_if_needed
-from ..methods.named import METHODS, named, unknown_option
+from ..methods.named import METHODS, MethodName, Settings, named, unknown_option
 from ..methods.people.choice import for_items
 from ..methods.people.questions import QuestionMethod
 from .codec import decode_settings, encode_settings, is_text
@@ -68,7 +68,7 @@ REPEATS, REPEATS_AFTER = 0.05, 15
 
 def create_study(
     manifold: Manifold | Domain,
-    method: str | Method = "auto",
+    method: MethodName | Method = "auto",
     domain: Any = None,
     storage: str | Storage | None = None,
     study_name: str | None = None,
@@ -83,7 +83,7 @@ def create_study(
     votes: int = 1,
     among: Catalogue | Array | None = None,
     choices: int = 2,
-    **options: Any,
+    **options: Unpack[Settings],
 ) -> Study:
     """Create a study: `minimize` for answers that come later, from people, labs or other machines.
 
@@ -179,7 +179,7 @@ def create_study(
             positive_int(limit, name)
     if study_name is not None:
         _text(study_name)
-    chosen: Any = _chosen(manifold, method, domain, budget, options, items is not None)
+    chosen: Any = _chosen(manifold, method, domain, budget, dict(options), items is not None)
     if items is not None:
         chosen, x0 = for_items(manifold, items, chosen, x0)
     asks_people = isinstance(chosen, QuestionMethod)
@@ -229,7 +229,7 @@ def create_study(
         "choices": None if choices == 2 else choices,
     }
     if method == "auto":
-        more = options if domain is None else options | {"domain": domain}
+        more = [*options, *(() if domain is None else ("domain",))]
         described = _flat(describe(chosen))
         wanted |= {f"method.{name}": described[name] for name in more}
     if load_if_exists and study_name in place.names():
@@ -351,8 +351,9 @@ def copy_study(
     """
     place = as_storage(storage, create=False)
     found = stored(_text(study_name), place)
-    target = place if to_storage is None else as_storage(to_storage)
-    target.create(_text(to_name or study_name), json.dumps(found.settings), found.rows)
+    target = place if to_storage is None else as_storage(to_storage, name="to_storage")
+    name = study_name if to_name is None else _text(to_name, "to_name")
+    target.create(name, json.dumps(found.settings), found.rows)
 
 
 def study_names(storage: str | Storage) -> list[str]:
@@ -400,8 +401,8 @@ def import_study(
     DuplicateStudyError
         If there is a study of that name.
     """
-    found, manifold = read_export(Path(path)), _manifold(manifold)
-    place, name = as_storage(storage), _text(study_name or found.name)
+    found, manifold = read_export(as_path(path, "path")), _manifold(manifold)
+    place, name = as_storage(storage), _text(found.name if study_name is None else study_name)
     text = json.dumps(found.settings)
     try:
         settings = read_settings(text, name)
@@ -418,7 +419,8 @@ def import_study(
     except (MalformedExportError, MissingExtraError, DuplicateStudyError, StorageError, Warning):
         raise
     except ArgumentError as error:
-        if manifold is not None or method is not None or "when loading it" in str(error):
+        given = any(part is not None for part in (manifold, method, among))
+        if given or "when loading it" in str(error):
             raise  # the caller's to mend
         raise malformed(error) from error
     except Exception as error:
@@ -466,13 +468,13 @@ def _name(method: Method) -> str:
     return next(names, type(method).__name__)
 
 
-def _text(study_name: object) -> str:
+def _text(value: object, name: str = "study_name") -> str:
     """A name that every database can hold."""
-    if isinstance(study_name, str) and study_name.strip() and is_text(study_name):
-        return study_name
+    if isinstance(value, str) and value.strip() and is_text(value):
+        return value
     raise ArgumentError(
-        "study_name must be a text that is not blank, of characters that UTF-8 has and without "
-        f"NUL; got {study_name!r:.80}"
+        f"{name} must be a text that is not blank, of characters that UTF-8 has and without NUL; "
+        f"got {value!r:.80}"
     )
 
 

@@ -18,7 +18,17 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, overload
 import numpy as np
 
 from .._numerics.arrays import Array
-from .._support.check import one_of, positive, positive_int
+from .._support.check import (
+    as_path,
+    function,
+    instance,
+    nonnegative,
+    one_of,
+    positive,
+    positive_int,
+    several,
+    text,
+)
 from .._support.pools import as_executor
 from .._version import __version__
 from ..domains.base import Domain
@@ -112,6 +122,8 @@ class Study:
         method: Method | None = None,
         among: Catalogue | Array | None = None,
     ) -> None:
+        text(name, "name")
+        instance(storage, "storage", Storage, "a Storage; load_study takes a URL, too")
         self.name = name
         self.settings = read_settings(storage.settings(name), name)
         self._journal = Journal(name, storage, self.settings)
@@ -246,9 +258,10 @@ class Study:
 
     def duel(self, number: int) -> Duel:
         """Return one duel by its id, without looking at the others."""
+        number = positive_int(number, "number", least=0)
         with self._lock:
             self._journal.read()
-            if not 0 <= number < len(self._book.entries):
+            if number >= len(self._book.entries):
                 raise ArgumentError(f"study {self.name!r} has no duel {number}")
             return self._duel(self._book.entries[number])
 
@@ -279,8 +292,7 @@ class Study:
             Leave what the key holds already, whoever attached it. Of many processes that try at the
             same time one is the first.
         """
-        if not isinstance(key, str):
-            raise ArgumentError(f"key must be a str, got {key!r:.80}")
+        text(key, "key")
         event = {"kind": "attribute", "key": key, "value": check_json(value, "value")}
 
         def decide() -> list[Event]:
@@ -1000,6 +1012,8 @@ class Study:
             alone and the common one, beside what the uncertainty of both explains. Only methods
             made for people can leave answers out. Takes as long as a replay of the study.
         """
+        if raters is not None:
+            raters = [text(rater, "raters") for rater in several(raters, "raters", "names")]
         with self._lock:
             self._journal.read()
             self._follow()
@@ -1077,7 +1091,8 @@ class Study:
         Parameters
         ----------
         seconds : float
-            How long the replay may go on; the next call carries on where it stopped.
+            How long the replay may go on; the next call carries on where it stopped. Infinity for
+            as long as it takes.
 
         Returns
         -------
@@ -1095,6 +1110,8 @@ class Study:
         >>> bool((study.trace()[-1][1] == study.recommend()).all())
         True
         """
+        if seconds != math.inf:
+            nonnegative(seconds, "seconds")
         with self._lock:
             self._journal.read()
             given, entries = list(self._book.given), self._book.entries
@@ -1165,7 +1182,12 @@ class Study:
         seconds = math.inf if timeout is None else positive(timeout, "timeout")
         positive_int(workers, "workers")
         pool = as_executor(executor)
-        catch = (catch,) if isinstance(catch, type) else tuple(catch)
+        callbacks = several(callbacks, "callbacks", "functions of the study and a duel")
+        for callback in callbacks:
+            function(callback, "callbacks", "the study and a duel")
+        catch = (
+            (catch,) if isinstance(catch, type) else several(catch, "catch", "types of exceptions")
+        )
         for kind in catch:
             if not (isinstance(kind, type) and issubclass(kind, Exception)):
                 raise ArgumentError(f"catch must hold types of exceptions, got {kind!r:.80}")
@@ -1200,12 +1222,13 @@ class Study:
         path : path, optional
             File to write. It is complete or not there at all.
         """
+        to = None if path is None else as_path(path, "path")
         with self._lock:
             rows = self.storage.read(self.name, 0)
-        text = export_text(self.name, self.settings, rows)
-        if path is not None:
-            write_export(Path(path), text)
-        return text
+        lines = export_text(self.name, self.settings, rows)
+        if to is not None:
+            write_export(to, lines)
+        return lines
 
     def to_dataframe(self) -> pandas.DataFrame:
         """Return the duels as a table of pandas, a row for each, by id.
@@ -1241,7 +1264,7 @@ class Study:
         StorageError
             If it cannot be written.
         """
-        self.storage.backup(Path(path))
+        self.storage.backup(as_path(path, "path"))
 
     # -- replay ----------------------------------------------------------------------------------
 

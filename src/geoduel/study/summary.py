@@ -6,6 +6,7 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
+from .._support.check import text
 from .codec import decode_settings
 from .journal import Journal
 from .settings import FOREIGN, read_settings
@@ -75,6 +76,7 @@ def study_summary(study_name: str, storage: str | Storage) -> Summary:
     >>> found.method, found.manifold, found.answered, found.budget
     ('ideal-point', 'Sphere(3)', 1, 9)
     """
+    text(study_name, "study_name")
     place = as_storage(storage, create=False)
     settings = read_settings(place.settings(study_name), study_name)
     journal = Journal(study_name, place, settings)

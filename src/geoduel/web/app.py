@@ -23,6 +23,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException as StarletteHTTPException
 from starlette.responses import StreamingResponse
 
+from .._support.check import function, instance, positive, several, text
 from .._version import __version__
 from ..errors import ArgumentError, GeoduelError, StorageError
 from ..study.names import rater_name
@@ -405,7 +406,17 @@ def create_app(
     >>> app.title
     'geoduel'
     """
-    boards = [boards] if isinstance(boards, Board) else list(boards)
+    boards = [boards] if isinstance(boards, Board) else [*several(boards, "boards", "boards")]
+    for board in boards:
+        instance(board, "boards", Board, "a Board or several")
+    if token is not None:
+        text(token, "token")
+    if find is not None:
+        function(find, "find", "the boards")
+    for name, value in {"title": title, "root": root, "origin": origin}.items():
+        text(value, name)
+    positive(rate, "rate")
+    hosts = several(hosts, "hosts", "names")
     if not boards and not read_only:
         raise ArgumentError("boards must hold at least one study, got none")
     hub = Hub(boards, token is None if solo is None else solo, read_only, find)

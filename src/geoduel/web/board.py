@@ -21,7 +21,7 @@ from urllib.parse import urlencode
 
 import numpy as np
 
-from .._support.check import function, positive, positive_int
+from .._support.check import function, instance, positive, positive_int, several, text
 from ..errors import (
     AlreadyAnsweredError,
     ArgumentError,
@@ -33,11 +33,12 @@ from ..methods.people.questions import PersonMethod
 from ..study.log import STRENGTHS
 from ..study.names import claim, link_numbers, revoke_link
 from ..study.ranking import LETTERS
+from ..study.study import Study
 from .numbers import Numbers, as_json, numbers, unit, within
 from .panes import Content, Turned, content, plain
 
 if TYPE_CHECKING:
-    from ..study import Duel, Progress, Study
+    from ..study import Duel, Progress
 
 __all__ = ["Board", "slug"]
 
@@ -146,8 +147,14 @@ class Board:
         finish: Callable[[Board], dict[str, Any]] | None = None,
         key: str | None = None,
     ) -> None:
+        instance(study, "study", Study, "a Study")
         if render is not None:
             function(render, "render", "a point")
+        if finish is not None:
+            function(finish, "finish", "the board")
+        for name, value in {"title": title, "question": question, "key": key}.items():
+            if value is not None or name == "question":
+                text(value, name)
         self.study, self.render = study, _of_items(study, render) or plain
         self.title, self.question = title or study.name, question
         self.accuracy = None if accuracy is None else positive(accuracy, "accuracy")
@@ -156,7 +163,7 @@ class Board:
         self.ranking, self.ahead, self.solo, self.finish = ranking, ahead, solo, finish
         self.strengths, self.infeasible = bool(strengths), bool(infeasible)
         self.key = slug(key or study.name)
-        self.labels = labels if isinstance(labels, str) else tuple(labels)
+        self.labels = several(labels, "labels", "texts")
         numbers(study.manifold, np.zeros(study.manifold.point_shape), self.labels)  # they fit
         if results not in (True, False, "own"):
             raise ArgumentError(f'results must be True, False or "own", got {results!r}')

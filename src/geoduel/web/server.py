@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import quote, urlsplit
 
+from .._support.check import instance, positive_int, several, text
 from ..errors import ArgumentError, GeoduelError, MissingExtraError
 from .numbers import as_json
 
@@ -50,15 +51,17 @@ class Front:
     @classmethod
     def of(cls, url: str | None, trusted: Iterable[str] = ()) -> Front:
         """Check the arguments of `serve`."""
-        for one in (trusted := tuple(trusted)):
+        trusted = several(trusted, "trust_proxy", "IP addresses or networks")
+        for one in trusted:
             try:
-                ipaddress.ip_network(one)
+                ipaddress.ip_network(text(one, "trust_proxy"))
             except ValueError:
                 raise ArgumentError(
                     f"trust_proxy must be an IP address or a network, got {one!r}"
                 ) from None
         if url is None:
             return cls("", trusted)
+        text(url, "public_url")
         try:
             parts = urlsplit(url)
             good = parts.scheme in ("http", "https") and bool(parts.hostname)
@@ -166,14 +169,13 @@ def serve(
     else:
         boards = [study] if not isinstance(study, Iterable) else list(study)
         for board in boards:
-            if not isinstance(board, Board):
-                raise ArgumentError(f"study must be a Study, a Board or several; got {board!r:.80}")
+            instance(board, "study", Board, "a Study, a Board or several")
     front = Front.of(public_url, trust_proxy)
     studies = sorted(f"{board.study.storage.url} {board.study.name}" for board in boards)
     token = given_token(token, host, "\n".join(["serve", *studies]), front)
     if solo is None:
         solo = is_loopback(host) and not front.url
-    names = {*hosts, host, _name(host), *front.names}
+    names = {*several(hosts, "hosts", "names"), host, _name(host), *front.names}
     app = create_app(boards, token=token, hosts=names, solo=solo, **front.settings)
     lost = [board.study.name for board in boards if board.study.storage.url is None]
     if lost:
@@ -371,15 +373,16 @@ def given_token(
     Raises
     ------
     ArgumentError
-        If the token is easy to guess, or there is none where others can come.
+        If the token is easy to guess, there is none where others can come, or the host is no name.
     """
     from .guard import is_loopback
     from .keys import checked_token, made_token
 
+    text(host, "host")
     if token is None:
         return made_token(purpose)
     if token is not False:
-        return checked_token(token)
+        return checked_token(text(token, "token"))
     if not is_loopback(host) or (front is not None and front.url):
         raise ArgumentError("token can be False on this machine alone: others can come")
     return None
@@ -394,6 +397,8 @@ def _name(host: str) -> str:
 
 def _listen(host: str, port: int | None) -> socket.socket:
     """Open a listening socket."""
+    if port is not None and positive_int(port, "port", least=0) > 65535:
+        raise ArgumentError(f"port must be at most 65535, got {port}")
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     numbers, reason = (PORT, 0) if port is None else (port,), ""
     for number in numbers:
@@ -406,7 +411,7 @@ def _listen(host: str, port: int | None) -> socket.socket:
         except OSError as error:
             listener.close()
             reason = error.strerror or str(error)
-    raise OSError(f"cannot listen at {host} port {numbers[-1]}: {reason}")
+    raise OSError(f"cannot listen at host {host} port {numbers[-1]}: {reason}")
 
 
 def _open_browser(address: str) -> None:

@@ -6,12 +6,14 @@ import math
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
+from numbers import Real
 from typing import Any
 
 import numpy as np
 from array_api_compat import is_torch_array
 
 from ..._numerics.arrays import Array, expand, namespace
+from ..._support.check import several
 from ...errors import ArgumentError, MissingOperationError, NotOnManifoldError
 from .._border import Seed
 from .._derived import orthonormal_basis, tangent_rank
@@ -62,6 +64,14 @@ class ForeignManifold(Manifold):
         injectivity_radius: float = math.inf,
     ) -> None:
         self.peer = peer
+        bounds = several(curvature, "curvature", "two numbers, the lower and the upper bound")
+        for name, given, count in (
+            ("curvature", bounds, 2),
+            ("injectivity_radius", (injectivity_radius,), 1),
+        ):
+            if len(given) != count or not all(isinstance(k, Real) and k == k for k in given):
+                words = "a number" if count == 1 else "two numbers, the lower and the upper bound"
+                raise ArgumentError(f"{name} must be {words}; got {given!r:.80}")
         self._operations = operations
         self._random_points = random_points
         self._leading_axes = leading_axes

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..._numerics.arrays import Array
-from ..._support.check import as_generator
+from ..._support.check import as_generator, instance
 from ...errors import ArgumentError, MissingExtraError
 from ..base import Manifold
 from ..product import Product
@@ -124,14 +124,13 @@ def to_pymanopt(manifold: Manifold, rng: np.random.Generator | int | None = None
     >>> sphere.retraction(np.eye(3)[0], np.pi / 2 * np.eye(3)[1]).round(6)
     array([0., 1., 0.])
     """
+    instance(manifold, "manifold", Manifold, "a Manifold of geoduel")  # the import takes a while
     try:
         import pymanopt.manifolds.manifold as pymanopt
     except ImportError:
         raise MissingExtraError(
             "to_pymanopt needs pymanopt: pip install 'geoduel[bench]', or pymanopt itself"
         ) from None
-    if not isinstance(manifold, Manifold):
-        raise ArgumentError(f"manifold must be a Manifold of geoduel, got {manifold!r:.80}")
     generator = as_generator(rng)
     base: Any = pymanopt.Manifold
 

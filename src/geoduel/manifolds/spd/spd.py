@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Literal
 
 import numpy as np
 
@@ -85,7 +86,7 @@ class SPD(Manifold):
     """
 
     n: int
-    metric: str = "affine-invariant"
+    metric: Literal["affine-invariant", "log-euclidean", "bures-wasserstein"] = "affine-invariant"
     _metric: Metric = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:

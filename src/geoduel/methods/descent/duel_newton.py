@@ -10,7 +10,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from ..._numerics.arrays import Array
-from ..._support.check import positive
+from ..._support.check import nonnegative
 from ...errors import CutLocusError, OutOfRangeError
 from ...manifolds.base import Manifold
 from ..base import default_radius
@@ -385,8 +385,7 @@ class DuelNewton(RankedMethod):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.smoothing:
-            positive(self.smoothing, "smoothing")
+        nonnegative(self.smoothing, "smoothing")
 
     def start(self, manifold: Manifold, x0: Array, rng: np.random.Generator) -> Begin:
         wide = manifold.typical_dist / 2 if self.smoothing else None

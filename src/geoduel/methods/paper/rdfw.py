@@ -86,7 +86,7 @@ class RDFW(Method):
         if not callable(self.batch):
             positive_int(self.batch, "batch")
         if self.radius is not None:
-            object.__setattr__(self, "radius", as_schedule(self.radius))
+            object.__setattr__(self, "radius", as_schedule(self.radius, "radius"))
 
     def plan(
         self, manifold: Manifold, x0: Array, *, iterations: int | None, budget: int | None

@@ -86,6 +86,8 @@ class RDNGD(Method):
 
     def __post_init__(self) -> None:
         positive_int(self.batch, "batch")
+        if self.total is not None:
+            positive_int(self.total, "total")
         one_of(self.returns, "returns", ("best", "last", "random"))
         if self.radius is not None:
             positive(self.radius, "radius")

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from ..._numerics.arrays import Array
-from ..._support.check import positive_int
+from ..._support.check import positive, positive_int
 from ...domains.base import Domain
 from ...errors import ArgumentError
 from ...manifolds.base import Manifold
@@ -101,9 +101,10 @@ class RRDNGD(Method):
         if self.step_size is not None and not isinstance(self.step_size, float | int):
             object.__setattr__(self, "step_size", as_schedule(self.step_size))
         elif self.step_size is not None:
-            object.__setattr__(self, "step_size", geometric(self.step_size, math.sqrt(0.5)))
+            first = positive(self.step_size, "step_size")
+            object.__setattr__(self, "step_size", geometric(first, math.sqrt(0.5)))
         if self.radius is not None:
-            object.__setattr__(self, "radius", as_schedule(self.radius))
+            object.__setattr__(self, "radius", as_schedule(self.radius, "radius"))
         positive_int(self.batch, "batch")
 
     def plan(

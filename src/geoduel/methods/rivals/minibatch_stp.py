@@ -10,7 +10,7 @@ from typing import Any, Self
 import numpy as np
 
 from ..._numerics.arrays import Array
-from ..._support.check import as_generator, positive, positive_int
+from ..._support.check import as_generator, function, positive, positive_int
 from ...errors import ArgumentError
 from ...manifolds.base import Manifold
 from ..base import one_problem
@@ -47,6 +47,7 @@ class MinibatchDuels:
     def __init__(
         self, losses: Callable[[Array, np.ndarray], Array], n: int, size: int, rng: Any = None
     ) -> None:
+        function(losses, "losses", "a point and rows")
         self.losses, self.n = losses, positive_int(n, "n")
         self.size, self.rng = positive_int(size, "size"), as_generator(rng)
         if size > n:

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+from ..._support.check import text
 from ..._support.files import on_disk
 from ...errors import ArgumentError, MissingExtraError
 
@@ -118,7 +119,7 @@ def database(url: str) -> Database:
     >>> database("sqlite:////data/duels.db").file
     PosixPath('/data/duels.db')
     """
-    scheme, is_url, rest = url.partition("://")
+    scheme, is_url, rest = text(url, "storage").partition("://")
     if not is_url:
         raise ArgumentError(f"storage must be a URL such as 'sqlite:///duels.db', got {url!r}")
     kind = scheme.partition("+")[0]  # a driver may follow; each database has one here
