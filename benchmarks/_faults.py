@@ -169,6 +169,8 @@ class _Faults(ast.NodeTransformer):
         self.depth -= 1
         return node
 
+    visit_AsyncFunctionDef = visit_FunctionDef
+
     def visit_Raise(self, node: ast.Raise) -> ast.AST:
         self.raising = True
         self.generic_visit(node)
