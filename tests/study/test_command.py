@@ -7,10 +7,11 @@ import json
 
 import numpy as np
 import pytest
+from rich.table import Table
 
 import geoduel as gd
 from geoduel.cli import main
-from geoduel.study.command import COMMANDS, as_json_value, entries, printable
+from geoduel.study.command import COMMANDS, as_json_value, entries, printable, show_table
 
 
 @pytest.fixture
@@ -45,6 +46,18 @@ def test_studies_are_listed(run, study, url):
     progress = study.progress()
     assert (second["answered"], second["budget"]) == (progress.answered, 40)
     assert second["manifold"] == "Sphere(3)"
+
+
+@pytest.mark.parametrize("screen", [True, False])
+def test_a_table_fits_the_screen_and_in_a_file_a_line_is_a_line(capsys, monkeypatch, screen):
+    table = Table("name")
+    table.add_row("x" * 200)
+    monkeypatch.setenv("COLUMNS", "40")
+    monkeypatch.setattr("sys.stdout.isatty", lambda: screen)
+    show_table(table)
+    said = capsys.readouterr().out
+    assert ("x" * 200 in said) is not screen
+    assert (len(said.splitlines()[0]) <= 40) is screen
 
 
 def test_a_study_that_is_damaged_leaves_the_others(run, study, url, capsys):
