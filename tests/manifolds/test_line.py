@@ -50,6 +50,9 @@ def test_room_is_left_until_numbers_end():
     assert line.room(np.array([1e-50])) == pytest.approx(most - 50 * math.log(10))
     assert line.room(np.array([1e200])) == 0
     assert Line(0, 4).room(np.zeros(1)) == pytest.approx(np.finfo(float).max ** (1 / 3) / 2)
+    for left, room in ((0.0102 * most, 0.0102 * most), (0.00995 * most, 0.00995e-3 * most)):
+        assert line.room(np.exp([most - left])) == pytest.approx(room)
+        assert line.room(np.exp([left - most, left - most])) == pytest.approx(room)
 
 
 @pytest.mark.parametrize(
@@ -73,6 +76,8 @@ def test_only_positive_numbers_have_ratios():
         line.to_manifold([-1.0])
     with pytest.raises(NotOnManifoldError, match="x is not on Line"):
         line.check_point(np.zeros(1))
+    assert line.to_manifold([0.5]) == 0.5
+    assert Line(1, 2).to_manifold([-1.0]) == -1  # where differences count, all numbers are points
     assert repr(line) == "Line(1.0, 2.0, ratios=True)"
     assert repr(Line(0, 1, unit="dB")) == "Line(0.0, 1.0, unit='dB')"
 
