@@ -95,6 +95,18 @@ def test_settings_come_back(part):
         assert np.array_equal(again.random_point(np.random.default_rng(0)), x)
 
 
+@pytest.mark.parametrize("kind", [float, np.float64, np.float32])
+def test_numbers_come_back(kind):
+    for number in (0.5, math.inf, -math.inf, math.nan):
+        again = decode_settings(json.loads(json.dumps(encode_settings(kind(number)))))
+        assert type(again) is float
+        assert again == number or (math.isnan(again) and math.isnan(number))
+    assert type(encode_settings(np.int64(3))) is int
+    again = decode_settings(encode_settings([np.int64(3), np.array([1, -math.inf])]))
+    assert again[0] == 3
+    np.testing.assert_array_equal(again[1], [1, -math.inf])
+
+
 def test_every_class_has_settings():
     """None of the package's geometries, sets and methods is forgotten above.
 
@@ -168,6 +180,11 @@ def test_states_come_back_to_the_last_bit():
     assert again[-2] == state[-2]
     assert type(again[-1]) is type(state[-1])
     assert NewtonState.__module__.startswith("geoduel.")
+
+
+def test_states_that_are_dataclasses_come_back():
+    method = gd.DuelNewton(min_radius=0.5)
+    assert decode_state(json.loads(json.dumps(encode_state(method)))) == method
 
 
 class Foreign(NamedTuple):

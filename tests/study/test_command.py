@@ -89,6 +89,8 @@ def test_questions_are_asked_and_answered(run, study, url):
     assert (told["answer"], told["rater"]) == ("tie", "bob")
     assert study.duel(asked["id"]).answer == "tie"
     assert f"duel {asked['id']} is open" in run("undo", url, "colours", "--rater", "bob")
+    assert "no answer to take back" in run("undo", url, "colours", "--rater", "bob")
+    assert json.loads(run("undo", url, "colours", "--rater", "bob", "--json")) is None
     assert study.duel(asked["id"]).state == "open"
     lines = run("ask", url, "colours", "-n", 2, "--json").splitlines()
     assert len({json.loads(line)["id"] for line in lines}) == 2
