@@ -7,8 +7,9 @@ import pytest
 
 import geoduel as gd
 from geoduel.errors import ArgumentError
+from geoduel.domains.mixture import Mixture
 from geoduel.methods import Mixed
-from geoduel.methods.mixed import _beats
+from geoduel.methods.mixed import MixedState, _beats, _others
 
 KINDS = "abcde"
 SPACE = gd.space(
@@ -75,6 +76,15 @@ def test_a_lead_decides(noise, answers, won, duels):
     with pytest.raises(StopIteration) as end:
         questions.send(answers[-1])
     assert end.value.value == (won, duels)
+
+
+def test_values_that_may_yet_have_a_trial():
+    """All other categories, and in the end the next whole numbers."""
+    parts = Mixture(gd.Product(gd.Integers(1, 8), gd.Categories("a", "b", "c"), gd.Integers(0, 3)))
+    x = np.array([4.0, 1.0, 3.0])
+    state = MixedState(x, x, x, None, lost=((1, 0.0),), far=((0, 5.0),))
+    assert list(_others(parts, state, False)) == [(1, 2)]
+    assert list(_others(parts, state, True)) == [(1, 2), (0, 3), (2, 2)]
 
 
 def test_the_walk_and_the_values_have_their_turns():
