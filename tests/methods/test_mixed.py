@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import geoduel as gd
-from geoduel.errors import ArgumentError
 from geoduel.domains.mixture import Mixture
+from geoduel.errors import ArgumentError
 from geoduel.methods import Mixed
 from geoduel.methods.mixed import MixedState, _beats, _others
 
