@@ -186,6 +186,6 @@ def test_without_a_start_ideals_may_be_anywhere_if_that_is_somewhere():
         assert method.prior_radius == radius
         np.testing.assert_array_equal(start, manifold.origin())
     assert gd.IdealPoint(prior_radius=1.0).without_start(gd.Sphere(3), rng)[0].prior_radius == 1
+    anywhere = gd.IdealPoint(prior_radius=math.inf)
     with pytest.raises(ArgumentError, match="prior_radius=inf needs a bounded manifold"):
-        anywhere = gd.IdealPoint(prior_radius=math.inf)
         anywhere.plan(gd.Euclidean(3), np.zeros(3), iterations=None, budget=None)
