@@ -15,6 +15,7 @@ KNOWN = {
     gd.Sphere(4): (3, (4,), (1, 1), pi, ROUND, pi / 2),
     gd.Euclidean(3): (3, (3,), (0, 0), inf, FREE, sqrt(3)),
     gd.Hyperbolic(3): (3, (4,), (-1, -1), inf, FREE, acosh(2)),
+    gd.SPD(1): (1, (1, 1), (0, 0), inf, FREE, 1),
     gd.SPD(2): (3, (2, 2), (-1 / 2, 0), inf, FREE, sqrt(3)),
     gd.SPD(2, metric="log-euclidean"): (3, (2, 2), (0, 0), inf, FREE, sqrt(3)),
     gd.SPD(3, metric="bures-wasserstein"): (6, (3, 3), (0, inf), inf, (False, False), sqrt(3) / 2),
@@ -41,6 +42,7 @@ def test_what_is_known(manifold):
     assert manifold.injectivity_radius == radius
     assert (manifold.bounded, manifold.complete) == ends
     assert manifold.typical_dist == pytest.approx(typical, rel=1e-15)
+    assert manifold.closed_form is not isinstance(manifold, gd.Stiefel)
     if manifold.closed_form:  # the median distance of random points is 0.4 to 1.6 times that
         x = manifold.random_point(0, (800,))
         assert 0.4 < np.median(manifold.dist(x[::2], x[1::2])) / typical < 1.6

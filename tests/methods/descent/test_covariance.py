@@ -15,6 +15,14 @@ def test_steps_that_agree_stretch_the_metric_their_way(metric):
     assert np.linalg.norm(metric @ np.eye(20)[0]) > 2 * across
 
 
+def test_before_the_first_step_no_direction_is_preferred():
+    z = np.random.default_rng(0).standard_normal((3, 20))
+    for metric in (Covariance.of(np.eye(20)), Factors.empty(20)):
+        np.testing.assert_array_equal(metric @ z, z)
+        np.testing.assert_array_equal(metric.solve(z[0]), z[0])
+        assert metric.trace == pytest.approx(20)
+
+
 def test_the_root_of_the_covariance_is_a_root():
     rng = np.random.default_rng(0)
     metric = Covariance.of(np.eye(4))
