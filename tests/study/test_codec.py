@@ -22,6 +22,7 @@ from geoduel.study.codec import (
     decode_state,
     encode_settings,
     encode_state,
+    is_text,
 )
 from geoduel.study.settings import part as stored_part
 
@@ -211,3 +212,10 @@ def test_what_users_attach():
     ):
         with pytest.raises(errors.ArgumentError, match=where + " must be what JSON can hold"):
             check_json(bad, "value")
+
+
+def test_texts_are_those_that_databases_hold():
+    assert is_text("")
+    assert is_text("ä\N{SNOWMAN}\n")
+    assert not is_text("a\0b")
+    assert not is_text("\ud800")  # half a character
