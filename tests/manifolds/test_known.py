@@ -42,7 +42,7 @@ def test_what_is_known(manifold):
     assert manifold.injectivity_radius == radius
     assert (manifold.bounded, manifold.complete) == ends
     assert manifold.typical_dist == pytest.approx(typical, rel=1e-15)
-    assert manifold.closed_form is not isinstance(manifold, gd.Stiefel)
+    assert manifold.closed_form is (not isinstance(manifold, gd.Stiefel))
     if manifold.closed_form:  # the median distance of random points is 0.4 to 1.6 times that
         x = manifold.random_point(0, (800,))
         assert 0.4 < np.median(manifold.dist(x[::2], x[1::2])) / typical < 1.6

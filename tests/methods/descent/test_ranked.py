@@ -116,6 +116,8 @@ def test_pairs_half_of_all_places_apart_are_asked_again(credit, again):
         questions.send(np.sign((x - y) @ g))
     except StopIteration as end:
         found, noise = end.value
+    else:
+        pytest.fail("more is asked than the ranking and what is due")
     np.testing.assert_array_equal(found, places)
     assert (noise.total, noise.differed) == (9 + again, 0)
 
