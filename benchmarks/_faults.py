@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 __all__ = ["SOURCE", "Mutant", "mutants_of", "parsed"]
 
@@ -161,13 +162,15 @@ class _Faults(ast.NodeTransformer):
                 return ast.copy_location(other, node)
         return super().visit(node)
 
-    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
+    def visit_FunctionDef(self, node: Any) -> ast.AST:
         body, node.body = node.body, []
         self.generic_visit(node)  # decorators and defaults
         self.depth += 1
         node.body = [self.visit(part) for part in body]
         self.depth -= 1
         return node
+
+    visit_AsyncFunctionDef = visit_FunctionDef
 
     def visit_Raise(self, node: ast.Raise) -> ast.AST:
         self.raising = True

@@ -41,8 +41,8 @@ PARTS = ("manifolds", "methods", "study", "web/guard.py")
 TESTS = (
     "manifolds methods study domains oracles test_optimize.py test_errors.py test_package.py"
     " test_fast.py test_testing.py test_result.py test_habits.py test_reproducible.py"
-    " test_schedules.py web/test_guard.py web/test_adversaries.py web/test_app.py web/test_keys.py"
-    " web/test_connections.py web/test_owner.py web/test_server.py"
+    " test_schedules.py web/test_guard.py web/test_guarded.py web/test_adversaries.py"
+    " web/test_app.py web/test_keys.py web/test_connections.py web/test_owner.py web/test_server.py"
 )
 WATCHED = 25.0  # seconds of one file's tests
 ALIKE = Path(__file__).with_name("alike.json")

@@ -326,7 +326,7 @@ def parameters(call: ast.Call, names: dict[str, Any]) -> tuple[Any, dict[str, in
     """
     function = eval(ast.unparse(call.func), names)
     found = dict(inspect.signature(function).parameters)
-    given = [keyword.arg for keyword in call.keywords]
+    given = [keyword.arg for keyword in call.keywords if keyword.arg]
     rest = next((p for p in found.values() if p.kind is p.VAR_KEYWORD), None)
     found = {name: p for name, p in found.items() if p.kind is not p.VAR_KEYWORD}
     if rest is not None:
@@ -339,7 +339,7 @@ def arguments(
 ) -> tuple[list[Any], dict[str, Any]]:
     """What the call gives, with one argument replaced."""
     args = [eval(ast.unparse(value), names) for value in call.args]
-    kwargs = {k.arg: eval(ast.unparse(k.value), names) for k in call.keywords}
+    kwargs = {k.arg: eval(ast.unparse(k.value), names) for k in call.keywords if k.arg}
     bound = inspect.signature(function).bind(*args, **kwargs)
     parameter = bound.signature.parameters.get(name)
     if parameter is None:

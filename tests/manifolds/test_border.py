@@ -177,3 +177,28 @@ def test_arrays_of_wrong_shapes_are_named(m):
     for call in (lambda: m.dist(x, three), lambda: m.log(x, three), lambda: m.exp(three, u)):
         with pytest.raises(ArgumentError, match=r"^the leading axes do not broadcast: \([23],"):
             call()
+
+
+def test_batches_are_tuples_and_may_be_empty():
+    sphere = gd.Sphere(3)
+    assert sphere.random_point(0, (0,)).shape == (0, 3)
+    assert sphere.random_point(0, [2, 1]).shape == (2, 1, 3)
+    with pytest.raises(ArgumentError, match=r"batch must be a tuple of integers such as \(3,\)"):
+        sphere.random_point(0, 3)
+    with pytest.raises(ArgumentError, match="batch must be"):
+        sphere.random_point(0, (-1,))
+
+
+def test_errors_of_a_method_stay_where_its_arguments_fit():
+    class Odd(gd.Euclidean):
+        def exp(self, x, v):
+            raise RuntimeError("of its own")
+
+    x = np.ones(2)
+    for args in ((x, x), ([1, 1], x), (np.ones((3, 1, 2)), np.ones((5, 2)))):
+        with pytest.raises(RuntimeError, match="of its own"):
+            Odd(2).exp(*args)
+    with pytest.raises(ArgumentError, match=r"do not broadcast: \(3,\) of x and \(5,\) of v"):
+        Odd(2).exp(np.ones((3, 2)), np.ones((5, 2)))
+    with pytest.raises(ArgumentError, match=r"v has shape \(1,\), expected \(\.\.\., 2\)"):
+        Odd(2).exp(x, np.ones(1))

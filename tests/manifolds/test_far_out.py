@@ -57,6 +57,16 @@ def test_distances_are_right_to_rounding(case):
     np.testing.assert_allclose(stack, [d, 0.25], rtol=8 * UNIT)
 
 
+def test_who_stands_still_stays_to_the_last_bit():
+    x = np.array([[2.0**60, 1.0], [3.0, 4.0], [0.0, 0.0]])
+    v = np.array([[0.0, 0.0], [0.0, 0.0], [0.5, 0.0]])
+    y, size = far_out.moved(x, v, 1.0)
+    np.testing.assert_array_equal(y[:2], x[:2])
+    assert size.tolist() == [0, 0, 0.5]
+    np.testing.assert_allclose(y[2], [math.sinh(0.5), 0])
+    np.testing.assert_array_equal(far_out.moved(x, v + 0.25, 0.0)[0], x)
+
+
 @pytest.mark.parametrize("case", [c for c in DISTANCES if max(map(abs, c[0])) < 2.0**44])
 def test_single_precision_is_right_for_its_own_entries(case):
     x, y = (point(*c, dtype=np.float32) for c in case[:2])

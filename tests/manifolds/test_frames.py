@@ -147,3 +147,41 @@ def test_renew_cures_drift_to_second_order():
     off = x + 1e-6 * rng.standard_normal(x.shape)
     defect = frames.renew(off).T @ frames.renew(off) - np.eye(3)
     assert np.max(abs(defect)) < 1e-10
+
+
+def test_products_of_entries_are_plain_numbers_for_two_matrices_alone():
+    u, v = np.random.default_rng(8).standard_normal((2, 3, 4, 2))
+    each = [float((a * b).sum()) for a, b in zip(u, v, strict=True)]
+    assert type(frames.frobenius(u[0], v[0])) is float
+    assert frames.frobenius(u[0], v[0]) == pytest.approx(each[0])
+    np.testing.assert_allclose(frames.frobenius(u, v), each)
+    np.testing.assert_allclose(frames.frobenius(u[0], v), [(u[0] * b).sum() for b in v])
+    single = frames.frobenius(np.float32(u[0]), np.float32(v[0]))
+    assert single.dtype == np.float32
+    torch = pytest.importorskip("torch")
+    assert isinstance(frames.frobenius(torch.tensor(u[0]), torch.tensor(v[0])), torch.Tensor)
+
+
+def test_the_largest_number_is_that_of_those_that_are_finite():
+    assert frames.largest(2.5) == 2.5
+    assert frames.largest(np.zeros((0, 3))) == 0
+    assert frames.largest(np.array([0.5, np.nan, 3.0, np.inf])) == 3
+    torch = pytest.importorskip("torch")
+    assert frames.largest(torch.tensor([1.0, 4.0], requires_grad=True)) == 4
+
+
+@pytest.mark.parametrize(("length", "long"), [(64.0, False), (64.001, True), (np.nan, False)])
+def test_beyond_64_a_way_is_long(length, long):
+    assert frames.too_long(np.array([1.0, length])) is long
+
+
+def test_a_way_whose_length_is_hidden_may_be_long():
+    torch = pytest.importorskip("torch")
+    seen = []
+
+    def look(length):
+        seen.append(frames.too_long(length))
+        return length
+
+    torch.func.vmap(look)(torch.ones(3))
+    assert seen == [True]

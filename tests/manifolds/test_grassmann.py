@@ -222,3 +222,20 @@ def test_wrong_arguments_are_named():
         m.check_point(np.eye(3))
     with pytest.raises(NotOnManifoldError, match="linearly dependent"):
         m.to_manifold(np.zeros((3, 1)))
+
+
+def test_what_is_known_of_its_size_and_curvature():
+    m = Grassmann(5, 2)
+    assert (m.dim, m.point_shape, m.bounded) == (6, (5, 2), True)
+    assert (m.injectivity_radius, m.curvature) == (math.pi / 2, (0.0, 2.0))
+    assert m.typical_dist == math.pi / 4 * math.sqrt(2)
+    for sphere in (Grassmann(4, 1), Grassmann(4, 3)):  # up to signs
+        assert sphere.curvature == (1.0, 1.0)
+        assert sphere.typical_dist == math.pi / 4
+
+
+def test_a_long_way_of_short_steps_is_a_long_way():
+    """e^{2e4 Ω} by squaring loses more digits than its angles, by eigenvectors it does not."""
+    _, m, x, v = pair(6, 2, 100.0, seed=3)
+    y, end = m.geodesic(x, v)(200.0), m.exp(x, 200.0 * v)
+    np.testing.assert_allclose(y, end, atol=1e-14)

@@ -50,6 +50,9 @@ def test_room_is_left_until_numbers_end():
     assert line.room(np.array([1e-50])) == pytest.approx(most - 50 * math.log(10))
     assert line.room(np.array([1e200])) == 0
     assert Line(0, 4).room(np.zeros(1)) == pytest.approx(np.finfo(float).max ** (1 / 3) / 2)
+    for left, room in ((0.0102 * most, 0.0102 * most), (0.00995 * most, 0.00995e-3 * most)):
+        assert line.room(np.exp([most - left])) == pytest.approx(room)
+        assert line.room(np.exp([left - most, left - most])) == pytest.approx(room)
 
 
 @pytest.mark.parametrize(
@@ -73,5 +76,26 @@ def test_only_positive_numbers_have_ratios():
         line.to_manifold([-1.0])
     with pytest.raises(NotOnManifoldError, match="x is not on Line"):
         line.check_point(np.zeros(1))
+    assert line.to_manifold([0.5]) == 0.5
+    assert Line(1, 2).to_manifold([-1.0]) == -1  # where differences count, all numbers are points
     assert repr(line) == "Line(1.0, 2.0, ratios=True)"
     assert repr(Line(0, 1, unit="dB")) == "Line(0.0, 1.0, unit='dB')"
+
+
+@pytest.mark.parametrize("line", [Line(-3, 5), Line(0.5, 20, ratios=True)])
+def test_coordinates_are_lengths_and_geodesics_go_at_their_speed(line):
+    x, c = np.array([[0.3], [4.0]]), np.array([[1.5], [-2.0]])
+    v = line.from_coords(x, c)
+    np.testing.assert_allclose(line.to_coords(x, v), c, rtol=1e-15)
+    np.testing.assert_allclose(line.norm(x, v), [1.5, 2.0])
+    np.testing.assert_allclose(line.inner(x, v, -2 * v), [-4.5, -8.0])
+    times = np.array([[0.0, 0.0], [-0.5, 1.0], [2.0, 0.25]])
+    way = line.geodesic(x, v)(times)
+    assert way.shape == (3, 2, 1)
+    np.testing.assert_allclose(line.dist(x, way), abs(times) * [1.5, 2.0], atol=1e-15)
+    np.testing.assert_allclose(line.log(x, way), times[..., None] * v, atol=1e-15)
+    # The gradient of the first number in the metric: <grad, v> = v.
+    gradient = line.riemannian_gradient(x, np.ones((2, 1)))
+    np.testing.assert_allclose(line.inner(x, gradient, v), v[:, 0])
+    carried = line.transport_along(x, v, v)
+    np.testing.assert_allclose(line.to_coords(line.exp(x, v), carried), c)

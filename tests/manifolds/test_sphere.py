@@ -7,6 +7,7 @@ import pytest
 
 import geoduel as gd
 from geoduel.errors import ArgumentError, CutLocusError, NotOnManifoldError, NotTangentError
+from geoduel.manifolds.sphere import fast_unit_tangent
 
 EPS = np.finfo(float).eps
 SPHERE = gd.Sphere(4)
@@ -232,3 +233,21 @@ def test_random_geodesics_go_where_unit_tangents_of_a_subclass_do():
     for x in (north, np.stack([north, north])):
         walk = Flat(3).random_geodesic(np.random.default_rng(0), x)
         np.testing.assert_allclose(walk(0.3)[..., 1], np.sin(0.3), rtol=1e-15)
+
+
+@pytest.mark.parametrize("along", [1.0, -1.0])
+@pytest.mark.parametrize("across", [1e-9, -0.1, 10.0])
+@pytest.mark.parametrize("n", [2, 5])
+def test_a_direction_is_across_however_near_to_the_point_it_was_drawn(n, along, across):
+    """Where the part across is small, the rounding of the part along would be left in it."""
+    x, e = np.linalg.qr(np.random.default_rng(3).standard_normal((n, 2)))[0].T
+    x *= 1.001  # as rounding may leave it
+
+    class Drawn:
+        def standard_normal(self, size):
+            return along * x + across * e
+
+    u, x2 = fast_unit_tangent(Drawn(), x)
+    assert x2 == pytest.approx(1.001**2)
+    assert abs(u @ x) < 2e-16
+    np.testing.assert_allclose(u, np.sign(across) * e, atol=1e-15 + 1e-15 / abs(across))

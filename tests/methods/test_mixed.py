@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 
 import geoduel as gd
+from geoduel.domains.mixture import Mixture
 from geoduel.errors import ArgumentError
 from geoduel.methods import Mixed
+from geoduel.methods.mixed import MixedState, _beats, _others
 
 KINDS = "abcde"
 SPACE = gd.space(
@@ -66,6 +68,61 @@ def test_a_trial_is_given_up_once_it_is_too_far_behind():
     costs = [b.asked - a.asked for a, b in pairwise(seen) if a.lost != b.lost]
     assert len(costs) == 1
     assert 2 < costs[0] < 12
+
+
+@pytest.mark.parametrize(
+    ("noise", "answers", "won", "duels"),
+    [
+        (0.0, [-1], True, 1),
+        (0.0, [0], False, 1),
+        (0.0, [1], False, 1),
+        (0.2, [-1, -1, -1], True, 3),  # a lead of three is wanted
+        (0.2, [-1, 1, -1, -1, -1], True, 5),
+        (0.2, [1, 1], False, 2),  # one more would be one too many to catch up with
+        (0.2, [0] * 24, False, 24),  # and here it ends
+    ],
+)
+def test_a_lead_decides(noise, answers, won, duels):
+    questions = _beats(np.zeros(1), np.ones(1), noise)
+    next(questions)
+    for answer in answers[:-1]:
+        questions.send(answer)
+    with pytest.raises(StopIteration) as end:
+        questions.send(answers[-1])
+    assert end.value.value == (won, duels)
+
+
+def test_values_that_may_yet_have_a_trial():
+    """All other categories, and in the end the next whole numbers."""
+    parts = Mixture(gd.Product(gd.Integers(1, 8), gd.Categories("a", "b", "c"), gd.Integers(0, 3)))
+    x = np.array([4.0, 1.0, 3.0])
+    state = MixedState(x, x, x, None, lost=((1, 0.0),), far=((0, 5.0),))
+    assert list(_others(parts, state, False)) == [(1, 2)]
+    assert list(_others(parts, state, True)) == [(1, 2), (0, 3), (2, 2)]
+
+
+def test_the_walk_and_the_values_have_their_turns():
+    """Sweeps once the walk is twice as long, trials after ten duels a dimension, walks between."""
+    states, place = [], gd.space(kind=list("abc"), angle=gd.Torus(2))
+    oracle = gd.from_objective(lambda p: (p["kind"] != "b") - np.cos(p["angle"] - 1).sum())
+    start = {"kind": "a", "angle": np.zeros(2)}
+    gd.minimize(oracle, place, start, x_tol=1e-4, rng=0, callback=lambda p: states.append(p.state))
+    assert (states[0].walked, states[0].asked) == (0, 2)  # the values come first
+    assert states[0].point[0] == 1  # "b" has won
+    for before, after in pairwise(states):
+        ended = before.inner.stop is not None
+        if (after.far, after.rounds) != (before.far, before.rounds):
+            assert before.walked >= 20 or ended
+            assert after.rounds == before.rounds or len(before.far) == 2
+        elif after.asked > before.asked:
+            assert before.walked >= before.asked
+            assert before.swept is None or before.walked > 2 * before.swept or ended
+        elif before.walked >= before.asked and not ended:
+            assert before.walked <= 2 * before.swept
+            assert before.walked < 20 or (len(before.far), before.rounds) == (2, 1)
+    # Both others were too far behind for a trial, and again at twice the distance.
+    assert (states[-1].rounds, len(states[-1].far), states[-1].lost) == (1, 2, ())
+    assert states[-1].stop == "x_tol"
 
 
 def test_answers_that_are_typical_are_two_for_each_value_that_is_asked_about():

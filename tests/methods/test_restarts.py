@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import geoduel as gd
-from geoduel.methods.restarts import Restarted, alike, elsewhere
+from geoduel.methods.restarts import Restarted, alike, elsewhere, scale_of
 
 BOWL = np.geomspace(1, 10, 3)
 
@@ -131,3 +131,39 @@ def test_ends_of_the_same_value_are_alike_wherever_they_are():
 
         assert answered(two, alike(line, *ends, 1e-5, rng, None, 0.0)) is (higher == 0)
         assert answered(two, alike(line, ends[0], ends[0] + 1e-6, 1e-5, rng, None, 0.0))
+
+
+def test_the_scale_of_a_start_is_a_first_step_or_that_of_the_manifold():
+    class Local:
+        longest = 3.0
+
+    sphere, plane = gd.Sphere(3), gd.Euclidean(2)
+    assert scale_of(sphere, None, Local()) == sphere.typical_dist / 2
+    assert scale_of(plane, None, Local()) == 1.5
+    assert scale_of(plane, None, object()) == plane.typical_dist / 5
+    ball = gd.Ball(plane, np.zeros(2), 0.25)
+    assert scale_of(plane, ball, Local()) <= 0.25
+
+
+@pytest.mark.parametrize(
+    ("method", "before", "after"),
+    [
+        (gd.Auto(restarts=9), {}, (1, 0.0, 0.0)),  # anywhere
+        (gd.Auto(restarts=9, smoothing=0.8, initial_step=0.5), {}, (1, 0.0, 1.0)),
+        (gd.Auto(restarts=9, smoothing=0.8, initial_step=0.5), {"run": 1}, (2, 1.6, 1.0)),
+        (gd.Auto(restarts=9, smoothing=0.8), {"run": 3}, (4, 3.2, 0.0)),
+        (gd.Auto(restarts=math.inf), {}, (1, 0.0, 6.0)),
+        (gd.Auto(restarts=math.inf), {"alone": 5}, (1, 0.0, 3.0)),  # near again
+        (gd.Auto(restarts=math.inf), {"run": 1, "others": 1, "alone": 4}, (2, 1.0, 48.0)),
+        (gd.Auto(restarts=math.inf), {"run": 2, "others": 1, "alone": 2}, (3, 0.0, 12.0)),
+        (gd.Auto(restarts=math.inf), {"run": 1, "alone": 2}, (2, 0.0, 12.0)),
+    ],
+)
+def test_where_and_how_the_next_run_begins(method, before, after):
+    """Its number, its smoothing, and its distance from the best end."""
+    plane, champion = gd.Euclidean(2), np.ones(2)
+    ended = Restarted(None, champion, 3.0, **before)
+    begun = method._restarted(plane, ended, np.random.default_rng(0))
+    assert (begun.run, begun.smoothing, begun.length) == after
+    assert (begun.champion, begun.asked) == (champion, None)
+    assert (begun.point is champion) == (begun.smoothing > 0)

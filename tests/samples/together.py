@@ -7,16 +7,19 @@ __all__ = ["runs"]
 RNG = np.random.default_rng
 
 
-def runs(method, manifold, f, x0, flip=0.0, steps=12, seed=0):
-    """States of every problem, together and alone, with the same wrong answers."""
+def runs(method, manifold, f, x0, flip=0.0, steps=12, seed=0, states=None):
+    """States of every problem, together and alone, with the same wrong answers.
+
+    They begin at the points ``x0``, or with these states.
+    """
 
     def answer(x, y, coin):
         return np.sign(f(x) - f(y)) * np.where(coin.random(len(x)) < flip, -1, 1)
 
     rngs, coins = (RNG(seed + k).spawn(len(x0)) for k in (0, 1))
     alone = []
-    for x, rng, coin in zip(x0, rngs, coins, strict=True):
-        state = method.start(manifold, x, rng)
+    for j, (rng, coin) in enumerate(zip(rngs, coins, strict=True)):
+        state = method.start(manifold, x0[j], rng) if states is None else states[j]
         for _ in range(steps):
             step, sent = method.step(manifold, state, rng), None
             try:
@@ -29,7 +32,7 @@ def runs(method, manifold, f, x0, flip=0.0, steps=12, seed=0):
         alone.append(state)
 
     rngs, coins = (RNG(seed + k).spawn(len(x0)) for k in (0, 1))
-    together = [method.start(manifold, x, rng) for x, rng in zip(x0, rngs, strict=True)]
+    together = states or [method.start(manifold, x, rng) for x, rng in zip(x0, rngs, strict=True)]
     for _ in range(steps):
         rounds, sent = method.steps(manifold, together, rngs), None
         try:

@@ -22,6 +22,7 @@ from geoduel.study.codec import (
     decode_state,
     encode_settings,
     encode_state,
+    is_text,
 )
 from geoduel.study.settings import part as stored_part
 
@@ -93,6 +94,18 @@ def test_settings_come_back(part):
         assert again == part
         x = part.random_point(np.random.default_rng(0))
         assert np.array_equal(again.random_point(np.random.default_rng(0)), x)
+
+
+@pytest.mark.parametrize("kind", [float, np.float64, np.float32])
+def test_numbers_come_back(kind):
+    for number in (0.5, math.inf, -math.inf, math.nan):
+        again = decode_settings(json.loads(json.dumps(encode_settings(kind(number)))))
+        assert type(again) is float
+        assert again == number or (math.isnan(again) and math.isnan(number))
+    assert type(encode_settings(np.int64(3))) is int
+    again = decode_settings(encode_settings([np.int64(3), np.array([1, -math.inf])]))
+    assert again[0] == 3
+    np.testing.assert_array_equal(again[1], [1, -math.inf])
 
 
 def test_every_class_has_settings():
@@ -170,6 +183,11 @@ def test_states_come_back_to_the_last_bit():
     assert NewtonState.__module__.startswith("geoduel.")
 
 
+def test_states_that_are_dataclasses_come_back():
+    method = gd.DuelNewton(min_radius=0.5)
+    assert decode_state(json.loads(json.dumps(encode_state(method)))) == method
+
+
 class Foreign(NamedTuple):
     x: float
 
@@ -194,3 +212,10 @@ def test_what_users_attach():
     ):
         with pytest.raises(errors.ArgumentError, match=where + " must be what JSON can hold"):
             check_json(bad, "value")
+
+
+def test_texts_are_those_that_databases_hold():
+    assert is_text("")
+    assert is_text("ä\N{SNOWMAN}\n")
+    assert not is_text("a\0b")
+    assert not is_text("\ud800")  # half a character

@@ -7,10 +7,11 @@ import json
 
 import numpy as np
 import pytest
+from rich.table import Table
 
 import geoduel as gd
 from geoduel.cli import main
-from geoduel.study.command import COMMANDS, as_json_value, entries, printable
+from geoduel.study.command import COMMANDS, as_json_value, entries, printable, show_table
 
 
 @pytest.fixture
@@ -47,6 +48,18 @@ def test_studies_are_listed(run, study, url):
     assert second["manifold"] == "Sphere(3)"
 
 
+@pytest.mark.parametrize("screen", [True, False])
+def test_a_table_fits_the_screen_and_in_a_file_a_line_is_a_line(capsys, monkeypatch, screen):
+    table = Table("name")
+    table.add_row("x" * 200)
+    monkeypatch.setenv("COLUMNS", "40")
+    monkeypatch.setattr("sys.stdout.isatty", lambda: screen)
+    show_table(table)
+    said = capsys.readouterr().out
+    assert ("x" * 200 in said) is not screen
+    assert (len(said.splitlines()[0]) <= 40) is screen
+
+
 def test_a_study_that_is_damaged_leaves_the_others(run, study, url, capsys):
     gd.copy_study("colours", url, to_name="copy")
     with study.storage._transaction(reading=False, durable=True, left=1.0) as db:
@@ -76,6 +89,8 @@ def test_questions_are_asked_and_answered(run, study, url):
     assert (told["answer"], told["rater"]) == ("tie", "bob")
     assert study.duel(asked["id"]).answer == "tie"
     assert f"duel {asked['id']} is open" in run("undo", url, "colours", "--rater", "bob")
+    assert "no answer to take back" in run("undo", url, "colours", "--rater", "bob")
+    assert json.loads(run("undo", url, "colours", "--rater", "bob", "--json")) is None
     assert study.duel(asked["id"]).state == "open"
     lines = run("ask", url, "colours", "-n", 2, "--json").splitlines()
     assert len({json.loads(line)["id"] for line in lines}) == 2

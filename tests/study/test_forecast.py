@@ -37,3 +37,23 @@ def test_nothing_is_said_without_reason():
     slow = [(n, 0.999**n) for n in range(40)]
     assert answers_left(slow, 1e-9) is None  # too far ahead to be believed
     assert answers_left([(5, 0.01)], 0.1) == 0  # there already
+
+
+@pytest.mark.parametrize("unit", [1e-9, 1.0, 1e9])
+def test_units_do_not_matter(unit):
+    power = [(n, unit * n**-0.5) for n in range(1, 101)]
+    assert answers_left(power, 0.05 * unit) == 300
+    exponential = [(n, unit * 0.8**n) for n in range(1, 21)]
+    assert answers_left(exponential, unit * 0.8**30) == 10
+
+
+def test_the_later_half_tells():
+    history = [(n, 1.0) for n in range(1, 21)] + [(n, 0.8 ** (n - 20)) for n in range(21, 42)]
+    assert answers_left(history, 0.8**31) == 10
+
+
+def test_a_slope_within_two_standard_errors_is_none():
+    for slope in (-0.01, 0.0, 0.01):
+        zigzag = [(n, math.exp(slope * n + (-1) ** n)) for n in range(40)]
+        assert answers_left(zigzag, 1e-2) is None
+    assert answers_left([(n, math.exp(-0.3 * n + (-1) ** n)) for n in range(40)], 1e-6) is not None

@@ -32,3 +32,11 @@ def test_links_are_counted_for_each_rater():
     assert revoke_link(s, "Ann Lee") == 2
     assert link_numbers(s) == {"Ann Lee": 2, "Bob": 1}
     assert not claim(s, "Ann Lee")
+
+
+def test_names_have_one_to_forty_characters():
+    for name in ("A", "x" * 40, f"  {'x' * 40} "):
+        assert rater_name(name) == name.strip()
+    for name in ("", " ", "x" * 41):
+        with pytest.raises(errors.ArgumentError, match="1 to 40"):
+            rater_name(name)

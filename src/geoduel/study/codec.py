@@ -83,7 +83,8 @@ def encode_settings(thing: Any) -> Any:
     if thing is None or isinstance(thing, bool | int | str):
         return thing
     if isinstance(thing, float | np.floating):
-        return float(thing) if math.isfinite(thing) else {"type": "float", "value": repr(thing)}
+        thing = float(thing)
+        return thing if math.isfinite(thing) else {"type": "float", "value": repr(thing)}
     if isinstance(thing, np.integer):
         return int(thing)
     if isinstance(thing, list | tuple) and not hasattr(thing, "_fields"):

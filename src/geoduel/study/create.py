@@ -455,7 +455,7 @@ def _chosen(
 
 def _with_options(chosen: Any, options: dict[str, Any]) -> Any:
     """The method that "auto" means here, with the caller's options."""
-    names = [f.name for f in fields(chosen) if f.init and f.repr]
+    names = [f.name for f in fields(chosen) if f.repr]
     for name in options:
         if name not in names:
             raise unknown_option(f"method 'auto' is {_name(chosen)!r} here, which", name, names)

@@ -152,7 +152,7 @@ class Guard:
         if scope["method"] == "POST":
             body = await _body(receive)
             if not isinstance(body, bytes):
-                await _refuse(send, *body, root="", page=False)
+                await _refuse(send, *body, root=scope["state"]["root"], page=page)
                 return
             receive = _replayed(body, receive)
         await self.app(scope, receive, send)

@@ -104,3 +104,17 @@ def test_it_is_a_value(metric):
     assert SPD(1, metric=metric).curvature == (0.0, 0.0)
     with pytest.raises(AttributeError):
         spd.n = 4
+
+
+def test_room_is_left_as_long_as_a_fifth_of_the_digits():
+    """A step of length r spreads the logarithms of eigenvalues by √2 r, and shifts them by r."""
+    spread, most = 0.8 * 52 * np.log(2), np.log(np.finfo(float).max) / 3
+    for space in (SPD(2), SPD(2, "log-euclidean")):
+        assert space.room(np.eye(2)) == pytest.approx(spread / np.sqrt(2))
+        assert space.room(np.diag([np.exp(-4), 1])) == pytest.approx((spread - 4) / np.sqrt(2))
+        both = np.stack([np.eye(2), np.exp(-230) * np.eye(2)])
+        assert space.room(both) == pytest.approx(most - 230)
+        assert space.room(np.diag([np.exp(-30), 1])) == 0  # no digits are left
+        for bad in (np.diag([1.0, 0.0]), np.diag([1.0, np.inf])):
+            assert space.room(bad) == 0
+    assert SPD(2, "bures-wasserstein").room(np.eye(2)) == np.finfo(float).max ** (1 / 3)

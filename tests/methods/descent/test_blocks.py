@@ -54,6 +54,21 @@ def test_the_same_states_where_answers_are_wrong(settings):
     assert any(np.any(state.to_mean) for state in together)
 
 
+def test_the_same_states_where_probes_are_a_little_wider():
+    method, space, x0 = gd.DuelNewton(), gd.Euclidean(3), RNG(2).standard_normal((3, 3))
+
+    def f(x):  # so that wider probes have other answers
+        return np.sum(np.sin(99 * x), -1)
+
+    _, alone = runs(method, space, f, x0, steps=3)
+    usual = runs(method, space, f, x0, states=alone, steps=1)
+    wider = [s._replace(answering=s.answering._replace(widen=1.5)) for s in alone[:2]] + alone[2:]
+    together, alone = runs(method, space, f, x0, states=wider, steps=1)
+    agree(together, alone, 1e-6)
+    same = [np.allclose(a.point, b.point) for a, b in zip(together, usual[0], strict=True)]
+    assert same == [False, False, True]
+
+
 @pytest.mark.parametrize("flip", [0.0, 0.3])
 def test_the_same_states_where_ripples_are_smoothed(flip):
     def ripples(x):

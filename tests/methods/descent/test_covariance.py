@@ -15,6 +15,14 @@ def test_steps_that_agree_stretch_the_metric_their_way(metric):
     assert np.linalg.norm(metric @ np.eye(20)[0]) > 2 * across
 
 
+def test_before_the_first_step_no_direction_is_preferred():
+    z = np.random.default_rng(0).standard_normal((3, 20))
+    for metric in (Covariance.of(np.eye(20)), Factors.empty(20)):
+        np.testing.assert_array_equal(metric @ z, z)
+        np.testing.assert_array_equal(metric.solve(z[0]), z[0])
+        assert metric.trace == pytest.approx(20)
+
+
 def test_the_root_of_the_covariance_is_a_root():
     rng = np.random.default_rng(0)
     metric = Covariance.of(np.eye(4))
@@ -48,3 +56,16 @@ def test_steps_that_go_on_lengthen_and_steps_that_turn_back_shorten():
         back, steady, shorter = cumulated(back, (-1) ** k * h, k, 2)
     assert shorter < 0 < longer
     assert steady
+
+
+def test_steps_get_longer_by_a_factor_of_e_at_most():
+    """|p| is compared with the mean of |N(0, I)|; on it, the length stays."""
+    d, m, h = 4, 2, np.zeros(4)
+    c = (m + 2) / (d + m + 5)
+    normal = 2 * (1 - 1 / 16 + 1 / 336)
+    for length in (0.0, 0.5, 1.0, 2.0, 1e3):
+        start = np.array([length * normal, 0, 0, 0]) / (1 - c)
+        path, steady, power = cumulated(start, h, 50, m)
+        np.testing.assert_allclose(path, [length * normal, 0, 0, 0])
+        assert power == pytest.approx(min(1.0, c / (1 + c) * (length - 1)))
+        assert steady == (length < 1.8)

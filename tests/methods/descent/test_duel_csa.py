@@ -13,6 +13,18 @@ def test_duels_to_nine_digits(name, measure):
     assert np.median([measure(name, "duel-csa", s) for s in range(3)]) <= 1.3 * MEDIANS[name]
 
 
+def test_orders_without_ties_count_none():
+    """Ties end a run; a ranking of k points says k - 1 things."""
+    states = []
+    gd.minimize(
+        gd.from_ranking(lambda points: np.argsort(np.sum(points**2, axis=-1))), gd.Euclidean(4),
+        np.ones(4), method="duel-csa", ranking=6, iterations=20, rng=0,
+        callback=lambda p: states.append(p.state),
+    )  # fmt: skip
+    assert {getattr(state, "ties", 0.0) for state in states} == {0.0}
+    assert hasattr(states[-1], "ties")
+
+
 def test_limited_memory_above_300_dimensions():
     """The distance halves, and no array has d² entries."""
     manifold = gd.Sphere(402)

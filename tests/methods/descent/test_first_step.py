@@ -71,6 +71,53 @@ def test_a_line_search_costs_the_logarithm_of_its_error(factor):
     assert f([finer]) <= f([t])
 
 
+def test_a_direction_that_leads_uphill_is_found_out_after_three_halvings():
+    """By mirrored duels at the length so far, its half and its quarter."""
+    frame, h, asked = Frame(np.zeros(2), np.eye(2)), np.array([1.0, 0.0]), []
+
+    def f(x):
+        asked.append(x[0])
+        return x[0]
+
+    assert played(line_search(PLANE, frame, h, 1.0, doubt=True), f) == (0.0, 7)
+    assert asked[:8] == [2, 1, 0.5, 1, 0.25, 0.5, 0.125, 0.25]
+    assert asked[8:] == [0.125, -0.125, 0.0625, -0.0625, 0.03125, -0.03125]
+    t, _ = played(line_search(PLANE, frame, h, 1.0, most=5), f)
+    assert t == 2.0**-5  # who does not doubt goes on, and so many times at most
+
+
+def test_mirrored_duels_that_tie_lead_nowhere_either():
+    frame, h = Frame(np.zeros(2), np.eye(2)), np.array([1.0, 0.0])
+    assert played(line_search(PLANE, frame, h, 1.0, doubt=True), lambda x: abs(x[0])) == (0.0, 7)
+    assert played(line_search(PLANE, frame, h, 1.0), lambda x: 0.0) == (1.0, 2)  # ties: stay
+
+
+@pytest.mark.parametrize("doubt", [False, True])
+def test_a_line_search_doubles_and_then_takes_half_a_doubling_back_or_more(doubt):
+    frame, h, asked = Frame(np.zeros(2), np.eye(2)), np.array([1.0, 0.0]), []
+
+    def f(x):
+        asked.append(x[0])
+        return abs(x[0] - 1)
+
+    t, _ = played(line_search(PLANE, frame, h, 0.01, refine=True, doubt=doubt), f)
+    assert t == pytest.approx(1.28 / np.sqrt(2))
+    lengths = [0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 1.28 * 2**0.5, 1.28 / 2**0.5]
+    assert asked[::2] == pytest.approx(lengths)
+    t, _ = played(line_search(PLANE, frame, h, 0.012, refine=True), f)
+    assert t == pytest.approx(0.768 * np.sqrt(2))
+
+
+@pytest.mark.parametrize(
+    ("t", "far", "asked"), [(np.pi / 2, np.pi, 1), (1.6, 1.6, 1), (np.pi / 4, np.pi, 2)]
+)
+def test_a_line_search_goes_to_the_end_of_the_manifold_and_not_beyond(t, far, asked):
+    circle = gd.Sphere(2)
+    frame = Frame(np.array([1.0, 0.0]), np.eye(1))
+    # The farther from the start, the better; no more than half around makes sense.
+    assert played(line_search(circle, frame, np.ones(1), t), lambda x: x[0]) == (far, asked)
+
+
 def test_the_first_step_goes_down():
     goal = np.array([3.0, -4.0])
 

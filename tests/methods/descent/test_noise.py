@@ -65,3 +65,32 @@ def test_more_wrong_answers_than_ripples_still_count():
     seen, smoothed = (n.see(first, again) for n in (Noise(), Noise().smoothed(1.0, 1.0)))
     assert smoothed.astray == seen.flip_rate > RIPPLES
     assert smoothed.capacity == seen.capacity
+
+
+@pytest.mark.parametrize(
+    ("noise", "d", "share"),
+    [
+        (Noise(), 100, 0.05),
+        (Noise(total=3), 2, 0.2),
+        (Noise(total=4), 2, 0.01),  # the first four tell enough
+        (Noise(20.0, 5.0, 20), 100, 0.1),
+        (Noise(20.0, 5.0, 20), 1, 0.4),
+    ],
+)
+def test_shares_of_the_duels_are_due_and_fractions_are_kept(noise, d, share):
+    count, after = noise.due(10_000, d)
+    assert count == round(10_000 * share)
+    few, after = noise.due(3, d)
+    assert few + after.credit == pytest.approx(3 * share)
+    assert 0 <= after.credit < 1
+    assert noise._replace(credit=99.0).due(3, d) == (3, noise._replace(credit=96 + 3 * share))
+
+
+@pytest.mark.parametrize(
+    ("first", "again", "differed"), [(1, -1, 1), (1, 1, 0), (0, 0, 0), (0, 1, 0.5), (-1, 0, 0.5)]
+)
+def test_a_tie_against_a_win_differs_by_half(first, again, differed):
+    seen = Noise(asked=10.0, differed=2.0, total=7).see(np.array([first]), np.array([again]))
+    assert (seen.asked, seen.total) == (pytest.approx(10.9), 8)
+    assert seen.differed == pytest.approx(1.98 + differed)
+    assert Noise().see(np.array([first]), np.array([again])).widen == 1  # one pair says too little

@@ -1,6 +1,7 @@
 """Descent by rankings: what is asked, what is heard, and that judges of either kind lead alike."""
 
 import itertools
+import math
 
 import numpy as np
 import pytest
@@ -8,15 +9,18 @@ import pytest
 import geoduel as gd
 from geoduel.errors import ArgumentError
 from geoduel.methods.descent.fit import fit
+from geoduel.methods.descent.noise import Noise
 from geoduel.methods.descent.ranked import (
     corners,
     corners_of_block,
     coverage,
     groups,
     heard,
+    ranked,
     scores,
     whole,
 )
+from geoduel.methods.frame import Frame
 from geoduel.methods.sorting import most_duels
 from geoduel.problems import Quadratic, Rayleigh
 
@@ -67,6 +71,12 @@ def test_the_sum_by_scores_is_of_one_length_whatever_the_order(k):
         assert np.linalg.norm(scores(rng.permutation(k)) @ e) == pytest.approx(whole(k))
 
 
+def test_lengths_of_sums_by_scores():
+    assert whole(2) == 2  # the corners are opposite
+    assert whole(3) == pytest.approx(math.sqrt(3))  # of three, two at 120°
+    np.testing.assert_array_equal(scores(np.array([3, 1, 1, 0, 4])), [0.5, -0.25, -0.25, -1, 1])
+
+
 def test_neighbours_in_an_order_are_heard_as_duels():
     rng = np.random.default_rng(0)
     e, g = corners_of_block(rng, 5, 9), rng.standard_normal(9)
@@ -76,6 +86,40 @@ def test_neighbours_in_an_order_are_heard_as_duels():
     assert (duels.answers == np.sign(duels.directions @ g)).all()
     places[0] = 0  # all alike
     assert (heard(e, places, 0.3).answers[:4] == 0).all()
+
+
+@pytest.mark.parametrize(("apart", "answers"), [(1, [1, 0, 1, 1]), (2, [1, 1, 1]), (4, [1])])
+def test_what_is_heard_of_an_order_with_a_tie(apart, answers):
+    """Of corners that are unit vectors: half their differences, about their middles."""
+    e = np.eye(5)[[2, 0, 1, 4, 3]]  # in the order of their places, up to the tie
+    duels = heard(e[None], np.array([[1, 0, 1, 4, 3]]), 0.3, apart)
+    order = e[[1, 0, 2, 4, 3]]
+    assert duels.answers.tolist() == answers
+    np.testing.assert_allclose(duels.directions, (order[apart:] - order[:-apart]) / 2)
+    np.testing.assert_allclose(duels.centres, 0.15 * (order[apart:] + order[:-apart]))
+    np.testing.assert_allclose(duels.blurs, 0.03)
+
+
+@pytest.mark.parametrize(("credit", "again"), [(0.0, 0), (2.0, 2), (1000.0, 80)])
+def test_pairs_half_of_all_places_apart_are_asked_again(credit, again):
+    rng, plane = np.random.default_rng(0), gd.Euclidean(3)
+    steps, g = rng.standard_normal((20, 5, 3)), rng.standard_normal(3)
+    places = places_in(steps @ g)
+    noise = Noise(credit=credit, total=9)  # a hundredth of 80 duels is due besides
+    questions = ranked(plane, Frame(np.zeros(3), np.eye(3)), steps, noise, rng)
+    np.testing.assert_array_equal(next(questions).points, steps)
+    try:
+        x, y = questions.send(places)
+        at = [[places[np.all(steps == one, axis=-1)][0] for one in side] for side in (x, y)]
+        assert again < 80 or set(at[0]) == {0, 1, 2}
+        assert set(np.subtract(*at)) == {-2}
+        questions.send(np.sign((x - y) @ g))
+    except StopIteration as end:
+        found, noise = end.value
+    else:
+        pytest.fail("more is asked than the ranking and what is due")
+    np.testing.assert_array_equal(found, places)
+    assert (noise.total, noise.differed) == (9 + again, 0)
 
 
 def test_the_fit_of_rankings_finds_the_gradient_better_than_that_of_as_many_signs():

@@ -26,6 +26,18 @@ def disc_run(iterations, seed, **options):
     return result, float(f(result.x)), disc
 
 
+def test_the_way_to_the_vertex_is_shared_as_the_algorithm_says():
+    """By 2/(k + 3) of it: on a line the gap is 4/((k + 1)(k + 2)) after k steps."""
+    line, points = gd.Euclidean(1), []
+    gd.minimize(
+        gd.from_objective(lambda x: x[0]), line, np.ones(1), method="rdfw",
+        domain=gd.Ball(line, np.zeros(1), 1.0), iterations=6, rng=0,
+        callback=lambda p: points.append(p.point[0]),
+    )  # fmt: skip
+    k = np.arange(1, 7)
+    np.testing.assert_allclose(np.add(points, 1), 4 / ((k + 1) * (k + 2)))
+
+
 def test_every_iterate_is_feasible_on_an_spd_interval():
     spd = gd.SPD(2)
     a = np.array([[2.0, 0.6], [0.6, 1.0]])

@@ -368,6 +368,12 @@ def test_the_jnd_stays_within_its_range():
     assert Traits.of(u, PRIOR).jnd.ravel() == pytest.approx([PRIOR.least, PRIOR.most], rel=1e-4)
 
 
+def test_traits_end_at_eight_standard_deviations():
+    far = np.array([[-9.0], [-8.0], [8.0], [9.0]]) * np.ones(OTHERS)
+    for trait in Traits.of(far, PRIOR)[:6]:
+        assert trait[0] == trait[1] != trait[2] == trait[3]
+
+
 def answered_by(flat, ideal, answer_to):
     """Twelve wide questions about a plane, answered by a function of the losses."""
     rng = np.random.default_rng(9)
@@ -397,6 +403,7 @@ def test_answers_are_appended_and_taken_apart(flat_answers):
     again = answers.part(slice(0, 1)).append(answers.part(np.array([1, 2, 3])))
     for one, two in zip(again, answers, strict=True):
         assert np.array_equal(one, two)
+    assert answers.choice.tolist() == [0, 1, 2, 3]
 
 
 def test_answers_look_the_same_in_another_chart(flat_answers):

@@ -171,3 +171,21 @@ def test_without_easy_questions_the_rater_is_taken_to_look():
         farthest = math.pi / 4 + 0.3  # the prior's radius, and how far the centre is off
         expected = stated_radius(REGION, away, w, share, farthest)
         assert method.stated(sphere, 0.3, away, w, state.attention) == expected
+
+
+@pytest.mark.parametrize(("d", "answers"), [(1, 10), (4, 40), (5, 50), (6, 50)])
+def test_people_are_asked_ten_times_a_dimension_and_fifty_times_at_most(d, answers):
+    assert gd.IdealPoint().typical_answers(gd.Euclidean(d)) == answers
+    assert gd.DuelNewton().typical_answers(gd.Euclidean(d)) == 10 * d
+
+
+def test_without_a_start_ideals_may_be_anywhere_if_that_is_somewhere():
+    rng = np.random.default_rng(0)
+    for manifold, radius in ((gd.Sphere(3), math.inf), (gd.Euclidean(3), None)):
+        method, start = gd.IdealPoint().without_start(manifold, rng)
+        assert method.prior_radius == radius
+        np.testing.assert_array_equal(start, manifold.origin())
+    assert gd.IdealPoint(prior_radius=1.0).without_start(gd.Sphere(3), rng)[0].prior_radius == 1
+    anywhere = gd.IdealPoint(prior_radius=math.inf)
+    with pytest.raises(ArgumentError, match="prior_radius=inf needs a bounded manifold"):
+        anywhere.plan(gd.Euclidean(3), np.zeros(3), iterations=None, budget=None)

@@ -93,3 +93,11 @@ def test_who_states_strengths_is_asked_and_known_as_well(manifold):
     for bad in ((0, CLEARLY), (1, 3), (1, -1)):
         with pytest.raises(ArgumentError, match="strength must be 0, 1 or 2"):
             method.update(manifold, state, a, b, bad[0], rng, strength=bad[1])
+
+
+def test_what_was_preferred_is_given_when_strengths_are_judged():
+    """Without thresholds all preferences are clear, however small the difference."""
+    zero = np.zeros((1, 1))
+    for strength in (CLEARLY, SLIGHTLY):
+        found = [learned(zero + y, zero, np.array([strength])) for y in (-2.0, 0.0, 5.0)]
+        np.testing.assert_allclose(found[1:], [found[0]] * 2, rtol=1e-4)

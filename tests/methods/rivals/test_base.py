@@ -155,3 +155,14 @@ def test_a_scale_is_taken_where_none_was_given(method):
 def test_steps_end_where_geodesics_come_back():
     assert furthest(gd.Torus(2)) == np.pi
     assert furthest(gd.Euclidean(4)) == 2e6
+
+
+@pytest.mark.parametrize("name", RIVALS)
+def test_a_scale_is_taken_unless_a_first_step_is_given(name):
+    method = METHODS[name]()
+    scaled = method.at_scale(2.0)
+    assert getattr(scaled, "distance", scaled.initial_step) == 2
+    given = METHODS[name](initial_step=0.5)
+    assert given.at_scale(2.0) is given
+    assert given.first_step(gd.Sphere(3)) == 0.5
+    assert Rival.first_step(method, gd.Sphere(3)) == gd.Sphere(3).typical_dist / 5

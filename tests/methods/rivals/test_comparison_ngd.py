@@ -66,3 +66,17 @@ def test_bad_settings_are_named(options, words):
 def test_the_step_is_planned():
     with pytest.raises(ArgumentError, match="plans its step"):
         gd.minimize(lambda x, y: 0, gd.Euclidean(2), np.zeros(2), method="comparison-ngd")
+
+
+@pytest.mark.parametrize(("answer", "kept"), [(-1.0, False), (0.0, True), (1.0, True)])
+def test_the_incumbent_goes_only_for_a_better_point(answer, kept):
+    plane, rng = gd.Euclidean(1), np.random.default_rng(0)
+    method = ComparisonNGD(initial_step=0.5)
+    state = method.start(plane, np.zeros(1), rng)
+    step = method.step(plane, state, rng)
+    next(step)
+    step.send(np.ones(1))  # downhill to the left
+    with pytest.raises(StopIteration) as end:
+        step.send(answer)
+    np.testing.assert_allclose(abs(end.value.value.point), 0.5)
+    assert bool(end.value.value.best[0] == 0) is kept

@@ -51,6 +51,7 @@ def test_a_turn_of_the_axes_turns_the_run():
         ((-1, -1), 1 + 2 / 3),  # better than the best: expanded, in multiples of the reflection
         ((1, 1, -1, -1), 0.75 - 1 / 6),  # better than the worst alone: contracted outside
         ((1, 1, 1, -1), -(0.75 - 1 / 6)),  # no better: contracted inside
+        ((0, 0, 0, -1), -(0.75 - 1 / 6)),  # as good is no better
     ],
 )
 def test_the_worst_vertex_goes_where_gao_and_han_send_it(answers, place):

@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 
+import geoduel as gd
 from geoduel.errors import ArgumentError
 from geoduel.methods.rivals.order_acd import OrderACD
 
@@ -28,6 +29,44 @@ def test_the_gap_is_below_the_bound_of_the_theorem(chain):
         a = math.sqrt(sigma) / (2 * d)
         bound = 2 * sigma * square / ((1 + a) ** k - (1 - a) ** k) ** 2
         assert np.mean([r[k, 2] for r in rows]) <= bound
+
+
+def stepped(method, space, state, f):
+    rng = np.random.default_rng(0)
+    step, answer = method.step(space, state, rng), None
+    try:
+        while True:
+            x, y = step.send(answer)
+            answer = np.sign(f(x) - f(y))
+    except StopIteration as end:
+        return end.value
+
+
+def test_the_sums_solve_the_equation_of_each_step(bowl):
+    """a² d² = (A + a)(B + σa), and the points are the sums of the algorithm."""
+    method, space, f = OrderACD(strong_convexity=0.3), gd.Euclidean(3), bowl(3, 4.0)
+    state = method.start(space, f.x0, np.random.default_rng(0))
+    assert (state.A, state.B, state.z.tolist()) == (0, 1, [0, 0, 0])
+    i = np.random.default_rng(0).integers(3)
+    for _ in range(4):
+        before, state = state, stepped(method, space, state, f)
+        a, b = state.A - before.A, state.B - before.B
+        assert a > 0
+        assert b == pytest.approx(0.3 * a)
+        assert (3 * a) ** 2 == pytest.approx(state.A * state.B)
+        alpha, beta = a / state.A, 0.3 * a / state.B
+        x, z = before.point, before.point + before.z
+        y = ((1 - alpha) * x + alpha * (1 - beta) * z) / (1 - alpha * beta)
+        eta = state.point - y
+        np.testing.assert_allclose(np.delete(eta, i), 0, atol=1e-14)
+        assert eta[i] != 0
+        z = (1 - beta) * z + beta * y + 3 * a / state.B * eta
+        np.testing.assert_allclose(state.point + state.z, z)
+    large = state._replace(A=1e120 * state.A, B=1e120 * state.B)
+    after, scaled = stepped(method, space, state, f), stepped(method, space, large, f)
+    np.testing.assert_allclose([scaled.A, scaled.B], [after.A / after.B, 1])  # only ratios matter
+    np.testing.assert_allclose(scaled.point, after.point)
+    np.testing.assert_allclose(scaled.z, after.z)
 
 
 @pytest.mark.slow

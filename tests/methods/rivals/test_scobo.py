@@ -6,6 +6,7 @@ from scipy.optimize import minimize
 
 import geoduel as gd
 from geoduel.errors import ArgumentError
+from geoduel.methods.frame import Frame
 from geoduel.methods.rivals.scobo import SCOBO, one_bit
 
 
@@ -23,6 +24,30 @@ def test_one_bit_maximises_over_both_balls(s):
         ],
     )  # fmt: skip
     assert v @ g == pytest.approx(-best.fun, rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("ends", "asked", "length"),
+    [
+        (0.1, [(1, 0), (0.5, 0), (0.25, 0)], 0.2),  # never: the least, not below
+        (0.9, [(1, 0), (0.5, 0)], 0.5),
+        (1.5, [(1, 0), (2, 1)], 1.0),
+        (7.0, [(1, 0), (2, 1), (4, 2), (8, 4)], 4.0),
+    ],
+)
+def test_the_line_search_doubles_while_that_wins_or_halves_until_it_does(ends, asked, length):
+    """Where the best length is half of ``ends``, all shorter than ``ends`` are worth it."""
+    plane, seen = gd.Euclidean(1), []
+    search = SCOBO()._length(plane, Frame(np.zeros(1), np.eye(1)), np.ones(1), 1.0, 0.2)
+    answer = None
+    try:
+        while True:
+            x, y = (float(p[0]) for p in search.send(answer))
+            seen.append((x, y))
+            answer = abs(x - ends / 2) - abs(y - ends / 2)
+    except StopIteration as end:
+        found = end.value
+    assert (found, seen) == (length, asked)
 
 
 def test_signs_of_many_directions_tell_a_sparse_gradient():

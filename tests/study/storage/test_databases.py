@@ -96,9 +96,15 @@ def test_what_may_pass():
         passing.TooManyConnections,
         passing.DeadlockDetected,
         passing.SerializationFailure,
+        passing.IdleInTransactionSessionTimeout,
     ):
         assert server.is_passing(kind("lost"))
-    for kind in (passing.DiskFull, passing.UndefinedTable, passing.UniqueViolation):
+    for kind in (
+        passing.DiskFull,
+        passing.UndefinedTable,
+        passing.UniqueViolation,
+        psycopg.InternalError,
+    ):
         assert not server.is_passing(kind("for good"))
 
 

@@ -10,7 +10,7 @@ import math
 import time
 import warnings
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -50,7 +50,7 @@ def enough(degrees: float) -> int:
 
 def undo_tilt(
     degrees: float,
-    loss: str,
+    loss: Literal["frobenius", "angle"],
     iterations: int | None = None,
     seed: int = 0,
     step: float = STEP,

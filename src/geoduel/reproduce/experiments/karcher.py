@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
@@ -31,8 +31,9 @@ __all__ = ["KARCHER", "KARCHER_LOG_UNIFORM", "KARCHER_UNIFORM", "LAWS", "PAPER",
 
 RADIUS = 1e-8
 SIZES = (5, 10)
+Law: TypeAlias = Literal["uniform", "log-uniform", "toolbox"]
 PAPER = "toolbox"
-LAWS = {
+LAWS: dict[Law, str] = {
     "toolbox": "the generator of the Matrix Means Toolbox, which the paper names, as described by "
     "Bini and Iannazzo: WᵀW with W the difference of two uniform matrices, its spectrum shifted "
     "and scaled",
@@ -41,7 +42,7 @@ LAWS = {
 }
 
 
-def problem(law: str, size: int, seed: int) -> Karcher:
+def problem(law: Law, size: int, seed: int) -> Karcher:
     """M = 50 matrices of condition 1e6; start: the arithmetic mean.
 
     The paper names the condition number and a toolbox, and the law of the eigenvalues decides how
@@ -51,7 +52,7 @@ def problem(law: str, size: int, seed: int) -> Karcher:
     return Karcher.random(size, m=50, condition=1e6, eigenvalues=law, rng=rng)
 
 
-def lines(law: str, size: int, quick: bool) -> list[Line]:
+def lines(law: Law, size: int, quick: bool) -> list[Line]:
     """The paper's three methods and the default; under its law RRDNGD, RGD and controls, too."""
     T = 500 if quick else 5_000
     lies = law == PAPER and size == SIZES[0]
@@ -96,7 +97,7 @@ def lines(law: str, size: int, quick: bool) -> list[Line]:
     ]
 
 
-def claims(law: str, found: Sequence[Curve]) -> list[Claim]:
+def claims(law: Law, found: Sequence[Curve]) -> list[Claim]:
     """What section 5.1.2 and appendix I.1 say of this experiment."""
     by = {(c.size, c.label): c for c in found}
     names = {size: f"n = {size}" for size in dict.fromkeys(c.size for c in found)}
@@ -203,7 +204,7 @@ def growth(p: Karcher) -> float:
     return largest_curvature(p.matrices, far) / largest_curvature(p.matrices, p.x0)
 
 
-def _experiment(law: str) -> Convergence:
+def _experiment(law: Law) -> Convergence:
     extra = (
         " RRDNGD has a practical phase length of 20n, since the theorem's is about 242,000 "
         "with n = 5."
