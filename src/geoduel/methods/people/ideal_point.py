@@ -43,6 +43,7 @@ from .weights import drawn, imagined, information, radius_holding
 __all__ = ["IdealPoint", "IdealPointState", "accuracy", "imagined_worlds"]
 
 # Frozen; docs/notebook/ideal-point.md says what they were tuned on.
+CLOSED = 2.0  # power of the tail of the prior where the farthest ideals are not far
 NARROW = 1 / 6  # deviation at which a chart takes over from the cloud, in typical distances
 SOON = 6  # answers a dimension after which it does in any case
 # Half-width of a question: in median distances of the belief from its middle, as the person sees
@@ -153,7 +154,7 @@ class IdealPoint(PersonMethod):
     half_width: float | None = None
     sweeps: int | None = None
 
-    version: ClassVar[int] = 9
+    version: ClassVar[int] = 10
     graded: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
@@ -169,6 +170,8 @@ class IdealPoint(PersonMethod):
         radius, jnd = self.scales(manifold)
         usual = min(radius, manifold.typical_dist / 2)
         prior = Prior(radius, min(jnd, usual / 45) / 9, max(3 * jnd, usual / 5))
+        if math.isfinite(manifold.injectivity_radius):
+            prior = prior._replace(tail=CLOSED)
         belief = anywhere(manifold, x0, prior, rng)
         if not manifold.closed_form:
             belief = settle(manifold, belief, x0, usual / 2, rng)

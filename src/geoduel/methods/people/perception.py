@@ -82,12 +82,15 @@ class Prior(NamedTuple):
     ties : bool
         Whether there have been any. Until then the tie width is 0: otherwise the absence of ties
         would shrink it by pretending that all differences were large.
+    tail : float
+        Power of the distance by which ideals beyond the radius get rarer.
     """
 
     radius: float
     least: float
     most: float
     ties: bool = False
+    tail: float = TAIL
 
 
 class Answers(NamedTuple):
@@ -631,8 +634,8 @@ def log_prior_of_length(square: np.ndarray, prior: Prior, d: int) -> tuple[np.nd
     core = (SMOOTH_CORE * prior.radius) ** 2
     beyond = square > prior.radius**2
     value = -(d - 1) / 2 * np.log(square + core)
-    value -= TAIL / 2 * np.log(np.maximum(square / prior.radius**2, 1))
-    slope = -(d - 1) / 2 / (square + core) - np.where(beyond, TAIL / 2 / square, 0.0)
+    value -= prior.tail / 2 * np.log(np.maximum(square / prior.radius**2, 1))
+    slope = -(d - 1) / 2 / (square + core) - np.where(beyond, prior.tail / 2 / square, 0.0)
     return value, slope
 
 
