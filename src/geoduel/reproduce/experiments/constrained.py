@@ -26,7 +26,7 @@ from ..convergence import (
     valued,
 )
 from ..estimates import Estimate, median, number
-from .karcher import LAWS, PAPER, RADIUS, SIZES, problem
+from .karcher import LAWS, PAPER, RADIUS, SIZES, Law, problem
 
 __all__ = ["CONSTRAINED", "CONSTRAINED_LOG_UNIFORM", "CONSTRAINED_UNIFORM"]
 
@@ -53,7 +53,7 @@ def refined_once(problem: Karcher) -> SPDInterval:
     return SPDInterval(problem.harmonic_mean, problem.arithmetic_mean, starts=0)
 
 
-def lines(law: str, size: int, quick: bool) -> list[Line]:
+def lines(law: Law, size: int, quick: bool) -> list[Line]:
     """RDFW as in the paper; under the paper's law with growing batches and its rivals, too."""
     T = 500 if quick else 5_000
     dimension = size * (size + 1) // 2
@@ -100,7 +100,7 @@ FIFTH = 5  # of the iterations is enough to compare the two minimisers
 ACCURATE = 1e-4  # share of the start's gap that high accuracy leaves
 
 
-def claims(law: str, found: Sequence[Curve]) -> list[Claim]:
+def claims(law: Law, found: Sequence[Curve]) -> list[Claim]:
     """What section 5.1.3 says, and section 4 of its subproblem."""
     by = {(c.size, c.label): c for c in found}
     names = {size: f"n = {size}" for size in dict.fromkeys(c.size for c in found)}
@@ -224,7 +224,7 @@ def _seconds(work: Callable[[], Any]) -> float:
     return min(times)
 
 
-def _experiment(law: str) -> Convergence:
+def _experiment(law: Law) -> Convergence:
     extra = (
         " The published closed form of the linear minimiser is not exact where matrices do not "
         f"commute (E6); “{REFINED}” takes the best one found instead, so that the "

@@ -27,7 +27,7 @@ from ..convergence import (
 )
 from ..estimates import median
 
-__all__ = ["KARCHER", "KARCHER_LOG_UNIFORM", "KARCHER_UNIFORM", "LAWS", "PAPER", "problem"]
+__all__ = ["KARCHER", "KARCHER_LOG_UNIFORM", "KARCHER_UNIFORM", "LAWS", "PAPER", "Law", "problem"]
 
 RADIUS = 1e-8
 SIZES = (5, 10)
