@@ -9,6 +9,7 @@ import geoduel as gd
 from geoduel.methods.restarts import Restarted, alike, elsewhere, scale_of
 
 BOWL = np.geomspace(1, 10, 3)
+OTHER = (np.ones(1),)  # one more minimum
 
 
 def bowl(x):
@@ -68,6 +69,20 @@ def test_runs_that_are_to_end_early_end(options):
     assert asked(**options)[1].runs == 1
 
 
+def test_ends_that_differ_by_the_accuracy_asked_for_are_one_minimum():
+    """Two minima on the sphere, known to 1e-4; counted as new, their ends took all of a budget."""
+    g = np.array([0.6, 0.0, 0.8])
+    oracle = gd.from_objective(lambda x: -((x @ g) ** 2) - 0.2 * (x @ g))
+    x0 = gd.Sphere(3).exp(-g, np.array([0.0, 0.1, 0.0]))
+    for seed in range(2):
+        result = gd.minimize(
+            oracle, gd.Sphere(3), x0, x_tol=1e-4, restarts=math.inf, budget=10_000, rng=seed
+        )
+        assert result.stop_reason == "x_tol"
+        assert result.duels < 5000
+        assert gd.Sphere(3).dist(result.x, g) < 1e-3
+
+
 def test_several_problems_are_not_begun_again_by_themselves():
     oracle = gd.from_objective(lambda x: ((x - 1) ** 2).sum(-1), vectorized=True)
     result = gd.minimize(oracle, gd.Euclidean(2), np.zeros((2, 2)), budget=600, rng=0)
@@ -97,7 +112,7 @@ def test_a_descent_without_end_is_not_begun_again():
 @pytest.mark.parametrize("w", [1, 2, 5])
 def test_it_is_over_once_no_other_minimum_is_expected(w):
     """w minima in n runs: Boender and Rinnooy Kan expect w (n - 1)/(n - w - 2) in all."""
-    state = Restarted(None, np.zeros(1), 1.0, others=w - 1)
+    state = Restarted(None, np.zeros(1), 1.0, others=(np.zeros(1),) * (w - 1))
     enough = [n for n in range(w + 3, 200) if w * (n - 1) / (n - w - 2) <= w + 0.5]
     over = [n for n in range(1, 200) if state._replace(alone=n).complete]
     assert over == enough
@@ -154,8 +169,16 @@ def test_the_scale_of_a_start_is_a_first_step_or_that_of_the_manifold():
         (gd.Auto(restarts=9, smoothing=0.8), {"run": 3}, (4, 3.2, 0.0)),
         (gd.Auto(restarts=math.inf), {}, (1, 0.0, 6.0)),
         (gd.Auto(restarts=math.inf), {"alone": 5}, (1, 0.0, 3.0)),  # near again
-        (gd.Auto(restarts=math.inf), {"run": 1, "others": 1, "alone": 4}, (2, 1.0, 48.0)),
-        (gd.Auto(restarts=math.inf), {"run": 2, "others": 1, "alone": 2}, (3, 0.0, 12.0)),
+        (
+            gd.Auto(restarts=math.inf),
+            {"run": 1, "others": (np.ones(1),), "alone": 4},
+            (2, 1.0, 48.0),
+        ),
+        (
+            gd.Auto(restarts=math.inf),
+            {"run": 2, "others": (np.ones(1),), "alone": 2},
+            (3, 0.0, 12.0),
+        ),
         (gd.Auto(restarts=math.inf), {"run": 1, "alone": 2}, (2, 0.0, 12.0)),
     ],
 )

@@ -21,15 +21,14 @@ from .descent.duel_newton import DuelNewton, NewtonState
 from .descent.first_step import Begin
 from .descent.plateau import PlateauWalk, WalkState
 from .frame import reach
-from .restarts import LONGER, Restarted, alike, elsewhere, joined, scale_of
+from .restarts import LONGER, NEAR, Restarted, alike, elsewhere, joined, scale_of
 from .rounds import Rounds
 
 __all__ = ["Auto"]
 
 NEWTON = 2000  # most dimensions for DuelNewton: 1.5 ms a duel and 1 GB; both grow as d²
-SAME = 30.0  # how far apart two ends may be that are taken for one, in the dtype's resolution
 BOUNDED = 300  # the same in a domain: 2 ms a duel where most are projected; grows as d²
-
+SAME = 30.0  # how far apart ends may be that are taken for one, in the dtype's resolution
 PLATEAU = 20  # blocks of ties, more than of others, after which to walk in place of DuelNewton
 
 Local: TypeAlias = NewtonState | CSAState | WalkState
@@ -147,10 +146,12 @@ class Auto(RankedMethod):
         won = local.stop != "diverges" and (yield from beats(local.best, champion, doubt)) > 0
         others = state.others
         if self.restarts == math.inf:
-            both = (local.best, champion) if won else (champion, local.best)
-            near = SAME * default_radius(manifold, champion)
-            same = yield from alike(manifold, *both, near, rng, self.domain, doubt)
-            others += not (same or (state.smoothing and not won))
+            better, worse = (local.best, champion) if won else (champion, local.best)
+            near = max(SAME * default_radius(manifold, champion), NEAR * (self.x_tol or 0.0))
+            same = yield from alike(manifold, better, worse, near, rng, self.domain, doubt)
+            new = all(float(manifold.dist(worse, x)) > near for x in others)
+            if new and not (same or (state.smoothing and not won)):
+                others = (*others, worse)
         state = state._replace(doubt=doubt, alone=alone, others=others)
         if not won:
             return state
@@ -163,7 +164,7 @@ class Auto(RankedMethod):
         run, x = state.run + 1, state.champion
         if self.restarts == math.inf:
             length = state.scale * 2.0 ** (state.alone % LONGER)
-            turn = run % 2 == 0 and state.others > 0 and self._newton(manifold)
+            turn = run % 2 == 0 and bool(state.others) and self._newton(manifold)
             smoothing = (self.smoothing or 1.0) if turn else 0.0
         else:
             length = 2 * (self.initial_step or 0.0) if self.smoothing else 0.0

@@ -17,7 +17,7 @@ from .descent.doubt import beats
 from .descent.first_step import directions
 from .frame import Frame, reach
 
-__all__ = ["LONGER", "Restarted", "alike", "elsewhere", "joined", "scale_of"]
+__all__ = ["LONGER", "NEAR", "Restarted", "alike", "elsewhere", "joined", "scale_of"]
 
 # Starts around the best end are farther off by a factor 2, so many times, and then near again.
 LONGER = 5
@@ -47,8 +47,10 @@ class Restarted(NamedTuple):
         Why the champion's run ended, and what it stated as the distance to the optimum.
     smoothing, length : float
         Smoothing of the present run, and how far from the champion it has begun, about.
-    alone, others : int
-        Ends of runs that knew nothing of the champion, and how many of them were no champions.
+    alone : int
+        Ends of runs that knew nothing of the champion.
+    others : tuple of array
+        Different ends that are worse than the champion.
     asked : float or None
         Distance to its end that the present run stated when it was compared with the champion last.
     """
@@ -64,7 +66,7 @@ class Restarted(NamedTuple):
     smoothing: float = 0.0
     length: float = 0.0
     alone: int = 1
-    others: int = 0
+    others: tuple[Array, ...] = ()
     asked: float | None = None
 
     @property
@@ -93,15 +95,15 @@ class Restarted(NamedTuple):
 
         If n independent runs have found w minima, w (n - 1)/(n - w - 2) are expected in all, where
         nothing is known of their number and their basins. The rule is to end once that is w + 1/2
-        at most: after seven runs to one minimum. Ends worse than the champion are taken for
-        different minima.
+        at most: after seven runs to one minimum. Ends in different places that are worse than the
+        champion are taken for different minima.
 
         References
         ----------
         Boender and Rinnooy Kan, Bayesian stopping rules for multistart global optimization
         methods, Mathematical Programming 37 (1987).
         """
-        n, w = self.alone, 1 + self.others
+        n, w = self.alone, 1 + len(self.others)
         return n > w + 2 and w * (n - 1) <= (w + 0.5) * (n - w - 2)
 
 
