@@ -460,8 +460,9 @@ def test_random_points_are_gaussian_arrays_on_the_manifold():
 @pytest.mark.parametrize(
     ("x", "kind", "message"),
     [
-        ([1.0, 0.0, 0.0], ArgumentError, "start must be an array, got list: [1.0, 0.0, 0.0]"),
-        (np.ones(3, int), ArgumentError, "start must be an array of real floating numbers, got in"),
+        ([1.0, 0.0, 0.0], NotOnManifoldError, "start is not on Globe: the largest change"),
+        (np.ones(3, int), NotOnManifoldError, "start is not on Globe: the largest change"),
+        ("here", ArgumentError, "start must be"),
         (np.ones(4), ArgumentError, "start has shape (4,), expected (..., 3) for Globe"),
         (np.array([1.0, np.nan, 0.0]), ArgumentError, "start is not finite: it holds NaN or infin"),
         (
