@@ -173,7 +173,7 @@ def test_bad_shapes_are_refused(name):
         domain.linear_minimizer(x, bad)
     with pytest.raises(ArgumentError, match="x must be an array"):
         domain.linear_minimizer(bad, h)
-    with pytest.raises(ArgumentError, match=r"must be an array of shape .* got \(7,\)"):
+    with pytest.raises(ArgumentError, match=r"shape \(7,\), expected"):
         domain.project([0.0] * 7)
     assert repr(domain)
 
