@@ -127,9 +127,10 @@ class Auto(RankedMethod):
 
     def _walking(self, manifold: Manifold, local: Begin | Local) -> Begin | Local:
         """A walk in place of DuelNewton on a plateau, if a budget is to be spent."""
-        if self.restarts != math.inf or not isinstance(local, NewtonState) or local.noisy:
+        spends = self.restarts == math.inf and not self.min_radius  # its trials may be short
+        if not spends or not isinstance(local, NewtonState):
             return local
-        if local.tied < PLATEAU:
+        if local.noisy or local.tied < PLATEAU:
             return local
         longest = min(local.longest, reach(manifold, self.domain) / 2)
         return PlateauWalk(self.domain).start(manifold, local.best, longest)

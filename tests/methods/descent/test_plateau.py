@@ -119,6 +119,20 @@ def test_a_study_that_walks_is_resumed_where_it_was(tmp_path):
     assert again.duels == whole.duels
 
 
+@pytest.mark.filterwarnings("ignore::geoduel.errors.TiesWarning")
+def test_no_walk_where_probes_have_a_least_length():
+    """Its trials may be shorter than `min_radius`."""
+    oracle = gd.from_objective(terraced(2, 1))
+    method = gd.Auto(restarts=float("inf"), min_radius=0.2)
+    kinds = set()
+    gd.minimize(
+        oracle, gd.Euclidean(2), np.full(2, 4.0), method=method, budget=600, rng=3,
+        callback=lambda p: kinds.add(type(getattr(p.state, "local", p.state)).__name__) and None,
+    )  # fmt: skip
+    assert "NewtonState" in kinds
+    assert "WalkState" not in kinds
+
+
 def test_where_a_duel_is_answered_otherwise_it_ends():
     """One win in error would mislead it; of duels asked twice 2 p (1 - p) differ."""
     rng = np.random.default_rng(0)

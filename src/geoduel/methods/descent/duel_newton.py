@@ -647,10 +647,10 @@ class DuelNewton(RankedMethod):
             return None
         try:
             way = -best.coordinates(manifold, state.recommended)
-        except CutLocusError:
+        except (CutLocusError, *BEYOND_DIGITS):
             return None
         length = float(np.linalg.norm(way))
-        if not length:
+        if not 0 < length < math.inf:
             return None
         unit, most = way / length, 2 * self._farthest(manifold)
         found = yield from golden_section(
