@@ -90,6 +90,25 @@ def test_steps_beyond_the_injectivity_radius_are_shortened():
     assert np.isfinite(frame_on(gd.SPD(2)).at(gd.SPD(2), np.full(3, 1e4))).all()
 
 
+def test_lengthened_probes_stay_mirrored():
+    """On the simplex geodesics turn back at the boundary, so that a pair may lie askew."""
+    manifold, rng = gd.Simplex(4), np.random.default_rng(3)
+    frame = Frame(np.array([0.01, 0.39, 0.3, 0.3]), np.eye(3))
+    short = 0.02 * rng.standard_normal((50, 3))
+    longer = frame.lengthened(manifold, short, np.full(50, 100.0))
+    length = np.linalg.norm(longer, axis=1)
+    ratio = length / np.linalg.norm(short, axis=1)
+    assert (ratio >= 1).all()
+    assert ratio.max() > 10
+    for y in frame.pair(manifold, longer):
+        np.testing.assert_allclose(manifold.dist(frame.point, y), length, rtol=1e-7)
+    # Those that have turned back by themselves are left as they are; elsewhere nothing turns back.
+    far = 3 * rng.standard_normal((50, 3))
+    assert (frame.lengthened(manifold, far, np.full(50, 2.0)) == far)[length > 2].all()
+    plane = frame_on(gd.Euclidean(3))
+    assert np.array_equal(plane.lengthened(gd.Euclidean(3), short, np.full(50, 7.0)), 7.0 * short)
+
+
 def test_where_there_is_no_transport_the_coordinates_stay():
     class NoTransport(gd.Sphere):
         def transport_along(self, x, v, w):

@@ -83,6 +83,13 @@ class Frame(NamedTuple):
         v = self.vectors(manifold, self._own(c))
         return to_numpy(manifold.extent(self.point, v))
 
+    def lengthened(self, manifold: Manifold, c: np.ndarray, factor: np.ndarray) -> np.ndarray:
+        """Coordinates times factors of at least 1, but not by them beyond half of their `extent`.
+
+        A geodesic that has turned back, as on the simplex, does not end opposite to its twin.
+        """
+        return c * np.clip(self.extent(manifold, c) / 2, 1.0, factor)[..., None]
+
     def at(self, manifold: Manifold, c: np.ndarray, domain: Domain | None = None) -> Array:
         """Points Exp_x(Σ c_i E_i), projected on the domain, shape (..., *point_shape)."""
         with np.errstate(all="ignore"):  # what overflows is not held

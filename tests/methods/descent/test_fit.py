@@ -113,6 +113,17 @@ def test_fit_of_ties_alone_is_the_prior():
     assert np.array_equal(H.w, np.ones(2))
 
 
+def test_fit_of_ties_and_of_next_to_nothing_remembered():
+    """Squares of such precisions are no numbers; once they ended a run on a plateau."""
+    ties, one = np.zeros(2), np.zeros(2, dtype=int)
+    window = Window(np.ones((2, 1)), np.zeros((1, 1)), one, ties, np.ones(2))
+    for precision in (1e-100, 1e-160, 1e-300):
+        memory = remembered(1, 2, np.array([0.3]), np.array([[0.5]]), precision)
+        g, H = fit(window, 0.5, 0.05, memory=memory)
+        assert abs(g).max() < 1e-50
+        assert np.array_equal(H.w, np.ones(1))
+
+
 def test_fit_believes_few_of_many_wrong_answers():
     rng = np.random.default_rng(1)
     E = np.tile(np.eye(4), (100, 1))

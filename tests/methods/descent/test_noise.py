@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 
+import geoduel as gd
 from geoduel.methods.descent.noise import FADE, PACE, RIPPLES, Noise
 
 
@@ -94,3 +95,16 @@ def test_a_tie_against_a_win_differs_by_half(first, again, differed):
     assert (seen.asked, seen.total) == (pytest.approx(10.9), 8)
     assert seen.differed == pytest.approx(1.98 + differed)
     assert Noise().see(np.array([first]), np.array([again])).widen == 1  # one pair says too little
+
+
+@pytest.mark.parametrize(
+    ("method", "seed"), [("duel-newton", 2), ("duel-newton", 5), ("duel-csa", 1)]
+)
+def test_wide_probes_of_a_simplex_do_not_turn_back_at_its_walls(method, seed):
+    """By reflection: pairs were no longer mirrored, and led to the walls with certainty."""
+    simplex = gd.Simplex(4)
+    goal, x0 = simplex.random_point(np.random.default_rng([seed, 12]), batch=(2,))
+    f = gd.from_objective(lambda x: simplex.dist(goal, x) ** 2)
+    oracle = gd.Noisy(f, flip=0.2, rng=seed)
+    result = gd.minimize(oracle, simplex, x0, method=method, budget=500, rng=seed)
+    assert simplex.dist(goal, result.x) < 0.02

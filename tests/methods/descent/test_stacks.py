@@ -119,6 +119,18 @@ def test_a_fit_of_ties_is_flat():
     close(H.w, 1.0, 1e-15)
 
 
+@pytest.mark.parametrize("precision", [1e-100, 1e-160, 1e-300])
+def test_a_fit_of_next_to_nothing_is_flat(precision):
+    memory = Memory(np.ones((2, 1)), np.ones((2, 1)), *np.full((2, 2), precision))
+    seen = Seen.of(
+        [Window.empty(1)], [memory], np.ones((1, 1, 1)), np.zeros((1, 1)), np.ones(1),
+        np.ones((1, 1), bool),
+    )  # fmt: skip
+    g, H = fits(seen, np.array([0.5]), np.array([0.05]), np.zeros(1))
+    assert abs(g).max() < 1e-50
+    close(H.w, 1.0, 1e-15)
+
+
 @pytest.mark.parametrize("d", [1, 2, 5])
 @pytest.mark.parametrize("recent", [0, 7, 1000])
 def test_old_duels_become_gradients(d, recent):
@@ -158,6 +170,10 @@ def test_frames(manifold, length):
     frames = Frames.of(each)
     c = length * rng.standard_normal((n, d + 1, d)) / np.sqrt(d)
     c[0] /= 10
+    factor = rng.uniform(1, 9, (n, d + 1))
+    longer = frames.lengthened(manifold, c, factor)
+    for j, frame in enumerate(each):
+        close(longer[j], frame.lengthened(manifold, c[j], factor[j]))
     x, y = frames.pairs(manifold, c)
     at = frames.at(manifold, c[:, 0])
     moved, steps = frames.move(manifold, c[:, 0])

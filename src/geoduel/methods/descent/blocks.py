@@ -77,7 +77,8 @@ def _probes(
         longest = np.array([[state.longest] for state in states])
         length = np.sqrt(np.vecdot(steps, steps))
         factor = np.maximum(1, np.minimum(widen[:, None], longest / length))
-        longer = frames.within(manifold, steps * factor[..., None], farthest, 0.25)
+        longer = frames.lengthened(manifold, steps, factor)
+        longer = frames.within(manifold, longer, farthest, 0.25)
         steps = np.where(widen[:, None, None] > 1, longer, steps)
     steps = at_least(steps, method.min_radius)
 

@@ -187,10 +187,11 @@ class DuelCSA(RankedMethod):
         if count:
             z = corners(rng, count, m) @ z
         noise = state.answering
-        probe = noise.widen * sigma * (A @ z)
+        probe = sigma * (A @ z)
         if noise.widen > 1:
             length = np.linalg.norm(probe, axis=1)
-            probe *= np.minimum(1, np.maximum(state.longest / length, 1 / noise.widen))[:, None]
+            factor = np.maximum(1, np.minimum(noise.widen, state.longest / length))
+            probe = frame.lengthened(manifold, probe, factor)
         probe = at_least(probe, self.min_radius)
         if count:
             [places], noise = yield from ranked(manifold, frame, probe[None], noise, rng)

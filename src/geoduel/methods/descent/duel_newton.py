@@ -708,7 +708,8 @@ class DuelNewton(RankedMethod):
         steps = frame.within(manifold, state.scale * v, farthest, 0.25)
         if noise.widen > 1 and not state.held:  # longer ones would end on the boundary
             length = np.linalg.norm(steps, axis=1)
-            steps *= np.maximum(1, np.minimum(noise.widen, state.longest / length))[:, None]
+            factor = np.maximum(1, np.minimum(noise.widen, state.longest / length))
+            steps = frame.lengthened(manifold, steps, factor)
             steps = frame.within(manifold, steps, farthest, 0.25)
         steps = at_least(steps, self.min_radius)
         if self.ranking:

@@ -108,7 +108,10 @@ def fit(
             T = E.T @ (X * (np.vecdot(E @ P, X) * weight)[:, None]) + _normal(P, Q) * stiffness
             T += memory.weighted(Y @ P.T).T @ Y
             T[:, 0] += near * P[:, 0]
-            length = residual / float(np.vdot(P, T))
+            bent = float(np.vdot(P, T))
+            if not bent > 0:  # too little for numbers
+                break
+            length = residual / bent
             G += length * P
             R -= length * T
             T = _precondition(R, Q, spread, inside)

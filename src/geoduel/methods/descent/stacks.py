@@ -73,10 +73,15 @@ class Frames(NamedTuple):
             c = np.where(over[:, None, None], c * factor[..., None], c)
         if manifold.complete:
             return c
-        extent = np.swapaxes(
-            to_numpy(manifold.extent(self.points, self.vectors(manifold, c))), 0, 1
-        )
-        return c * np.minimum(1, share * extent)[..., None]
+        return c * np.minimum(1, share * self.extent(manifold, c))[..., None]
+
+    def extent(self, manifold: Manifold, c: np.ndarray) -> np.ndarray:
+        """As `Frame.extent`."""
+        return np.swapaxes(to_numpy(manifold.extent(self.points, self.vectors(manifold, c))), 0, 1)
+
+    def lengthened(self, manifold: Manifold, c: np.ndarray, factor: np.ndarray) -> np.ndarray:
+        """As `Frame.lengthened`."""
+        return c * np.clip(self.extent(manifold, c) / 2, 1.0, factor)[..., None]
 
     def vectors(self, manifold: Manifold, c: np.ndarray, own: bool = False) -> Array:
         """Tangent vectors with these coordinates, in the frames or in the manifold's own bases."""
@@ -493,9 +498,9 @@ def fits(
             T = v.mT @ X
             T[..., 0] += near * P[..., 0]
             T[..., 1:] += stiffness * P[..., 1:]
-            length = np.where(going, residual, 0.0) / np.where(
-                going, np.einsum("bij,bij->b", P, T), 1.0
-            )
+            bent = np.einsum("bij,bij->b", P, T)
+            going &= bent > 0  # elsewhere there is too little for numbers
+            length = np.where(going, residual, 0.0) / np.where(going, bent, 1.0)
             G += length[:, None, None] * P
             R -= length[:, None, None] * T
             T = _preconditioned(R, inverse)

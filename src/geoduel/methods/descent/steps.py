@@ -70,13 +70,14 @@ def _probes(
         np.array(a)[:, None]
         for a in zip(*((s.answering.widen, s.sigma, s.longest) for s in states), strict=True)
     )
-    probe = (widen * sigma)[..., None] * (z @ np.stack([s.metric.A for s in states]).mT)
+    frames = Frames.of([state.frame for state in states])
+    probe = sigma[..., None] * (z @ np.stack([s.metric.A for s in states]).mT)
     if (widen > 1).any():
         length = np.maximum(1e-300, np.sqrt(np.vecdot(probe, probe)))
-        shorter = np.minimum(1, np.maximum(longest / length, 1 / widen))
-        probe *= np.where(widen > 1, shorter, 1.0)[..., None]
+        factor = np.maximum(1, np.minimum(widen, longest / length))
+        longer = frames.lengthened(manifold, probe, factor)
+        probe = np.where(widen[..., None] > 1, longer, probe)
     probe = at_least(probe, method.min_radius)
-    frames = Frames.of([state.frame for state in states])
     return Probes(states, frames, z, probe, again, noises)
 
 
