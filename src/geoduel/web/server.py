@@ -168,7 +168,8 @@ def serve(
             "a Board has its own"
         )
     else:
-        boards = [study] if not isinstance(study, Iterable) else list(study)
+        one = isinstance(study, str) or not isinstance(study, Iterable)
+        boards = [study] if one else list(study)
         for board in boards:
             instance(board, "study", Board, "a Study, a Board or several")
     front = Front.of(public_url, trust_proxy)
