@@ -421,7 +421,7 @@ def test_a_manifold_of_ones_own_is_looked_over():
     """Methods that forget the leading axes fail before a run, by their name."""
 
     class Flat(gd.Manifold):
-        dim, point_shape = 2, (2,)
+        dim, point_shape = 2, (2,)  # type: ignore[assignment]
 
         def inner(self, x, u, v):
             return np.sum(u * v)

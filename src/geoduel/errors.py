@@ -134,7 +134,7 @@ class PictureError(ArgumentError):
 class UnknownStudyError(ArgumentError, KeyError):
     """There is no study of that name in the storage."""
 
-    def __init__(self, name: str, others: Sequence[str] = ()) -> None:
+    def __init__(self, name: str, *, others: Sequence[str] = ()) -> None:
         few = ", ".join(map(repr, others[:8])) + ", ..." * (len(others) > 8)
         known = f", which has {few}" if others else ""
         super().__init__(f"study_name: there is no study {name!r} in the storage{known}")

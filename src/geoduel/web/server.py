@@ -161,6 +161,8 @@ def serve(
 
     if isinstance(study, Study):
         boards = [Board(study, render, **options)]
+    elif isinstance(study, str):
+        raise ArgumentError(f"study must be a Study, a Board or several, got {study!r:.80}")
     elif options or render is not None:
         given = ", ".join(options) or "render"
         raise ArgumentError(
@@ -168,8 +170,7 @@ def serve(
             "a Board has its own"
         )
     else:
-        one = isinstance(study, str) or not isinstance(study, Iterable)
-        boards = [study] if one else list(study)
+        boards = [study] if not isinstance(study, Iterable) else list(study)
         for board in boards:
             instance(board, "study", Board, "a Study, a Board or several")
     front = Front.of(public_url, trust_proxy)
