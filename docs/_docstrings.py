@@ -23,7 +23,9 @@ def to_markdown(text: str) -> str:
     head = re.sub(r"(?<=\S)::$", ":", head, flags=re.MULTILINE)
     head = TABLE.sub(lambda m: f"```text\n{m[0]}\n```\n", head)
     head = SESSION.sub(lambda m: f"```pycon\n{m[0]}\n```\n", head)
-    head = ENTRIES.sub(lambda m: "\n" + re.sub(ENTRY, item, m[0], flags=re.MULTILINE), head)
+    head = ENTRIES.sub(
+        lambda m: "\n" + re.sub(ENTRY, item, m[0], flags=re.MULTILINE), head
+    )
     return head + examples + tail
 
 

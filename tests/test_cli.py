@@ -95,6 +95,32 @@ def test_bad_input_of_serve_and_dashboard(tmp_path, monkeypatch, capsys, argumen
     assert error.count("\n") == 1
 
 
+@pytest.mark.parametrize(
+    ("code", "says"),
+    [
+        (
+            "import geoduel as gd\nstudy = gd.create_study(\n",
+            "a.py, line 2: SyntaxError: '(' was never",
+        ),
+        ("x = 1\nimport nothing_here\n", "a.py, line 2: ModuleNotFoundError: No module named"),
+        ("mine = 3\n", "a.py defines no 'study' and no study"),
+        (
+            "import geoduel as gd\ntilt = gd.create_study(gd.Torus(1))\n",
+            "a.py defines no 'study'; its studies are tilt",
+        ),
+    ],
+)
+def test_what_is_wrong_in_the_file_of_a_study(tmp_path, monkeypatch, capsys, code, says):
+    """Its line is named, and the traceback of the package is no help; the name may be left out."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a.py").write_text(code)
+    pytest.importorskip("fastapi", reason="FastAPI is not installed (extra web)")
+    assert main(["serve", "a.py"]) == 2
+    error = capsys.readouterr().err
+    assert says in error
+    assert error.count("\n") == 1
+
+
 @pytest.fixture
 def tokens(tmp_path, monkeypatch):
     """Return the token and what is said when a study is served with some options."""

@@ -58,6 +58,14 @@ def test_relative_clauses_have_a_head(page):
     assert not found, f"{page.name}: {found}"
 
 
+@pytest.mark.parametrize("page", [*GUIDE, ROOT / "CONTRIBUTING.md"], ids=lambda p: p.name)
+def test_code_of_the_guide_is_narrow(page):
+    """A page shows 88 characters of code; longer lines scroll sideways."""
+    blocks = re.findall(r"^ *```\w+\n(.*?)^ *```$", page.read_text("utf-8"), re.M | re.S)
+    long = [line for block in blocks for line in block.splitlines() if len(line) > 88]
+    assert not long
+
+
 def test_recipes_are_short():
     """A heading, a sentence or two before the block, at most a dozen lines in it."""
     page = (ROOT / "docs" / "how-to.md").read_text(encoding="utf-8")

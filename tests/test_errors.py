@@ -62,7 +62,8 @@ def test_errors_keep_what_they_carry():
 
 def made(kind: type[Exception]) -> Exception:
     """An error of the kind, whatever its constructor takes, with something to carry."""
-    count = len(inspect.signature(kind.__init__).parameters) - 1 if "__init__" in vars(kind) else 1
+    takes = inspect.signature(kind.__init__).parameters.values() if "__init__" in vars(kind) else ()
+    count = sum(p.kind is p.POSITIONAL_OR_KEYWORD for p in takes) - 1 if takes else 1
     error = kind(*("radius must be > 0, got -1", 2.5)[:count])
     error.add_note("in the third step")
     error.result = {"x": [1.0, 2.0]}

@@ -7,6 +7,7 @@ number of lines is a promise.
 from __future__ import annotations
 
 import re
+from concurrent.futures import ThreadPoolExecutor
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -231,20 +232,60 @@ SLIPS = {
     "gd.minimize(oracle, sphere, log=3)": "log must be a path such as 'run.log', got 3",
     "gd.from_objective(f, maximize='yes')": "maximize must be True or False, got 'yes'",
     "gd.for_people(3)": r"manifold must be a Manifold such as Sphere\(3\), got 3",
-    "sphere.random_point(0, batch=3)": r"batch must be a tuple of integers such as \(3,\), got 3",
+    "sphere.random_point(0, batch='3')": r"batch must be a tuple of integers such as \(3,\)",
     "study.optimize(oracle, 3, catch='x')": "catch must be a list of types of exceptions, got 'x'",
+    "gd.serve('palette.db')": "study must be a Study, a Board or several, got 'palette.db'",
+    "gd.web.Board(study, lambda: 0)": "render must be a function of a point",
+    "gd.web.Board(study, lambda a, b: 0)": "render must be a function of a point",
     "gd.serve(3)": "study must be a Study, a Board or several, got 3",
     "gd.serve(study, 3)": "render must be a function of a point, got 3",
     "gd.minimize(oracle, 3)": r"manifold must be a Manifold such as Sphere\(3\)",
     "study.tell(study.ask(), study.ask().a)": "answer must be one of 'a', 'b', 'tie', 'skip'",
-    "study.tell(study.ask(), 'A')": "answer must be one of 'a', 'b', 'tie', 'skip'",
+    "study.tell(study.ask(), 'c')": "answer must be one of 'a', 'b', 'tie', 'skip'",
+    "study.tell(study.ask(), 'left')": "got 'left'; duel.left says which point that is",
+    "study.tell(study.ask(), 1)": "got 1; a number may mean either point",
+    "study.tell('a', study.ask())": "duel must be a Duel or its id, got 'a'",
+    "study.tell((goal, start), 'a')": "duel must be a Duel or its id, got",
+    "study.export('answers.csv')": r"'answers.csv' ends in .csv, but an export is JSON lines",
+    "gd.minimize(lambda a, b: 'A', sphere)": r"wrapped, gd.from_preference\(judge\)",
+    "gd.minimize(lambda a, b: b[0] - a[0], sphere)": r"its sign, int\(np.sign",
+    "gd.from_preference(lambda a: True)": "function of two points; .* takes other",
+    "gd.minimize(gd.from_preference(lambda a, b: 1), sphere)": "so compare: bool",
+    "gd.minimize(gd.from_preference(lambda a, b: 'A is best'), sphere)": "parse= finds it",
+    "gd.paired(f)": "a function of a point and a seed; .* other",
+    "gd.from_objective(lambda x, y: 0)": "f must be a function of a point; .* other",
+    "gd.from_objective(oracle)": "is an oracle already",
+    "gd.from_objective(prefers)": "f must be a function of a point",
+    "gd.from_objective(waits)": "f must answer at once; .* has to be awaited",
+    "gd.from_objective(f, 'maximize')": "vectorized must be True or False, got 'maximize'",
+    "gd.minimize(gd.from_objective(lambda x: 1j), sphere)": "returned complex, expected",
+    "gd.minimize(oracle, sphere, callback=lambda: 0)": "callback must be a function of",
+    "gd.minimize(oracle, sphere, monitor=oracle)": "monitor must be a function of a point; ",
+    "gd.minimize(oracle, sphere, maximize=True)": r"perhaps from_objective\(f, maximize=True\)",
+    "gd.minimize(oracle, sphere, n_duels=9)": "no option 'n_duels', perhaps budget= is meant",
+    "gd.minimize(oracle, sphere, verbose=1)": "no option 'verbose', perhaps progress= is meant",
+    "gd.minimize(oracle, sphere, checkpoint='x')": "'checkpoint', perhaps log= is meant",
+    "gd.create_study(sphere, name='x')": "no option 'name', perhaps study_name= is meant",
+    "gd.minimize(oracle, sphere, method='Duel_Newton')": "; perhaps 'duel-newton' is meant",
+    "gd.minimize(oracle, sphere, 2 * goal)": r"; manifold.to_manifold\(x0\) is, if it is near",
+    "gd.minimize(oracle, gd.Torus(2), [90, 180])": "its largest angle, in radians, over π",
+    "gd.minimize(oracle, sphere, min_radius=5)": "min_radius must be at most 3.142, .* in radians",
+    "gd.create_study(sphere, jnd=4.0)": "jnd must be at most 3.142, the injectivity radius",
+    "gd.minimize(oracle, gd.SE(3), np.eye(4))": r"or a dictionary \('rotation', 'translation'\)",
+    "gd.minimize(oracle, gd.SE(3), {'rotation': goal, 'translation': goal})": "x0.'rotation'. has",
+    "gd.minimize(oracle, sphere, domain=lambda x: x['a'])": "a domain raised IndexError",
+    "gd.minimize(oracle, sphere, domain=lambda x: x > 0)": "test of a domain must return a bool",
+    "gd.minimize(oracle, sphere, executor=ThreadPoolExecutor)": r"as ThreadPoolExecutor\(8\); got",
+    "gd.space(sphere)": r"space needs names, e.g. space\(gain=\(-12, 12\)\)",
+    "gd.space(batch=[16, 32, 64])": r"to choose among numbers, Categories\(16, 32, 64\)",
+    "gd.Rotations(2).to_angle(np.eye(3))": r"x has shape \(3, 3\), expected \(..., 2, 2\)",
     "study.ask('ann')": "n must be an integer >= 1, got 'ann'",
     "other.enqueue(start, goal)": "learns from its own questions only.*'duel-newton'",
     "gd.load_study('x', 'sqlite:///typo.db')": "there is no database",
     "gd.study_names('sqlite:///typo.db')": "there is no database",
     "gd.delete_study('x', 'sqlite:///typo.db')": "there is no database",
     "gd.copy_study('x', 'sqlite:///typo.db', 'sqlite:///to.db')": "there is no database",
-    "gd.load_study('x', 'duels.db')": "storage must be a URL such as 'sqlite:///duels.db'",
+    "gd.load_study('x', 'duels.db')": "got 'duels.db'; perhaps 'sqlite:///duels.db' is meant",
     "gd.import_study('none.jsonl')": "path 'none.jsonl' cannot be read",
     "gd.create_study(sphere, gd.DuelNewton)": r"must be an instance such as DuelNewton\(\)",
 }
@@ -261,7 +302,11 @@ def test_a_slip_is_named(code, tmp_path, monkeypatch):
 
     names = {"gd": gd, "np": np, "sphere": gd.Sphere(3), "goal": goal, "start": np.eye(3)[0]}
     names |= {"f": lambda x: -x[2], "oracle": gd.from_objective(lambda x: -x[2])}
-    names["prefers"] = prefers
+
+    async def waits(x):
+        return 0.0
+
+    names |= {"prefers": prefers, "waits": waits, "ThreadPoolExecutor": ThreadPoolExecutor}
     if re.search(r"study\b", code):
         names["study"] = gd.create_study(gd.Sphere(3), "duel-newton", rng=0)
     if "other." in code:
@@ -269,6 +314,143 @@ def test_a_slip_is_named(code, tmp_path, monkeypatch):
     with pytest.raises(errors.GeoduelError, match=SLIPS[code]):
         eval(code, names)
     assert list(tmp_path.iterdir()) == []
+
+
+TAKEN = {
+    "a number of one entry": (
+        "gd.minimize(gd.from_objective(lambda x: abs(x)), gd.Torus(1), 0.5, budget=60, rng=0).x[0]",
+        0.0,
+    ),
+    "a list of parts": ("product.pack([[0, 0, 1], [2, 3]])", [0, 0, 1, 2, 3]),
+    "a number for a batch": (
+        "gd.Sphere(3).random_point(0, 2) - gd.Sphere(3).random_point(0, (2,))",
+        0,
+    ),
+    "parameters in a dictionary": ("gd.space({'learning rate': (0, 1)}).manifold.dim", 1),
+    "bounds of SciPy": (
+        "gd.minimize(bowl, plane, [2, 2], domain=Bounds([1, 0], 3), budget=200, rng=0).x",
+        [1.0, 0.0],
+    ),
+    "lists, by hand": ("bowl([1, 0], [0, 0])", 1),
+    "a judge that calls an async one": (
+        "gd.from_preference(lambda a, b: prefers(a, b), shuffle=False)(np.ones(2), np.zeros(2))",
+        1,
+    ),
+    "True of one entry": (
+        "gd.from_preference(lambda a, b: np.array([True]), shuffle=False)(np.ones(2), np.ones(2))",
+        -1,
+    ),
+    "a bool told to a study": ("study.tell(study.ask(), True).answer == 'a'", True),
+    "False told to a study": ("study.tell(study.ask(), np.False_).answer == 'b'", True),
+    "a capital told to a study": ("study.tell(study.ask(), ' B\\n').answer == 'b'", True),
+    "a result's keys": ("len(list(result)) == len(result.keys()) == len(dict(result))", True),
+}
+
+
+@pytest.mark.parametrize("habit", TAKEN)
+def test_a_habit_is_taken(habit):
+    """What can be meant in one way only is taken as it is meant."""
+    from scipy.optimize import Bounds
+
+    async def prefers(a, b):
+        return bool(a @ a < b @ b)
+
+    plane = gd.Euclidean(2)
+    names = {"gd": gd, "np": np, "Bounds": Bounds, "plane": plane, "prefers": prefers}
+    names["bowl"] = bowl = gd.from_objective(lambda x: x @ x)
+    names["product"] = gd.Product(gd.Sphere(3), plane)
+    names["study"] = gd.create_study(gd.Torus(1), rng=0)
+    names["result"] = gd.minimize(bowl, plane, budget=5, rng=0)
+    code, expected = TAKEN[habit]
+    np.testing.assert_allclose(eval(code, names), expected, atol=1e-6)
+
+
+def test_columns_of_pandas_are_points():
+    pandas = pytest.importorskip("pandas")
+    x = pandas.Series([0.6, 0.0, 0.8])
+    np.testing.assert_array_equal(gd.Sphere(3).pack(x), x)
+    frame = pandas.DataFrame(np.eye(3))
+    assert gd.Rotations(3).dist(frame, np.eye(3)) == 0
+
+
+def test_arrays_of_two_kinds_are_named():
+    torch = pytest.importorskip("torch")
+    poses = gd.SE(2)
+    parts = {"rotation": torch.eye(2), "translation": np.zeros(2)}
+    for call in (lambda: gd.Rotations(2).dist(np.eye(2), torch.eye(2)), lambda: poses.pack(parts)):
+        with pytest.raises(errors.ArgumentError, match=r"one kind, got some of (numpy|torch) and"):
+            call()
+
+
+def test_a_judge_of_1_and_0_is_told_what_0_means():
+    with pytest.warns(errors.TiesWarning, match=r"an oracle's 0 is a tie, so wrap .*bool\(judge"):
+        gd.minimize(lambda a, b: int(a[0] < b[0]), gd.Sphere(3), budget=60, rng=0)
+
+
+@pytest.mark.parametrize(
+    ("f", "manifold", "note"),
+    [
+        (lambda p: p[:3, 3], gd.SE(3), "its points are dictionaries with 'rotation', 'trans"),
+        (lambda x: x.norm(), gd.Sphere(3), "its points are NumPy arrays"),
+    ],
+)
+def test_what_points_are_is_noted(f, manifold, note):
+    with pytest.raises(errors.OracleError) as caught:
+        gd.minimize(gd.from_objective(f), manifold, budget=9, rng=0)
+    assert any(note in said for said in caught.value.__notes__)
+
+
+def test_a_log_of_another_seed_says_so(tmp_path):
+    oracle = gd.from_objective(lambda x: -x[0])
+    gd.minimize(oracle, gd.Sphere(3), budget=9, rng=0, log=tmp_path / "log")
+    with pytest.raises(errors.ArgumentError, match="another run: rng was 0, now it is 1"):
+        gd.minimize(oracle, gd.Sphere(3), budget=9, rng=1, log=tmp_path / "log")
+    with pytest.raises(errors.ArgumentError, match="another run: x0 was another point"):
+        gd.minimize(oracle, gd.Sphere(3), [1, 0, 0], budget=9, rng=0, log=tmp_path / "log")
+
+
+def test_names_of_other_packages_lead_on():
+    for name, meant in {"maximize": "minimize", "SO3": "Rotations", "SE3": "SE"}.items():
+        with pytest.raises(AttributeError, match=rf"perhaps geoduel\.{meant}\b.* is meant"):
+            getattr(gd, name)
+    with pytest.raises(AttributeError, match=r"'nothing'$"):
+        getattr(gd, "nothing")  # noqa: B009
+
+
+def test_a_manifold_of_ones_own_is_looked_over():
+    """Methods that forget the leading axes fail before a run, by their name."""
+
+    class Flat(gd.Manifold):
+        dim, point_shape = 2, (2,)  # type: ignore[assignment]
+
+        def inner(self, x, u, v):
+            return np.sum(u * v)
+
+        def exp(self, x, v):
+            return x + v
+
+        def log(self, x, y):
+            return y - x
+
+        def to_tangent(self, x, a):
+            return a
+
+        def to_manifold(self, a):
+            return a
+
+    oracle = gd.from_objective(lambda x: x @ x)
+    with pytest.raises(errors.ArgumentError, match=r"inner of Flat gave .* shape \(\) for two"):
+        gd.minimize(oracle, Flat(), budget=9)
+    Flat.point_shape = 2
+    with pytest.raises(errors.ArgumentError, match="point_shape of Flat must be a tuple"):
+        gd.minimize(oracle, Flat(), budget=9)
+
+
+def test_a_study_that_is_not_there_names_those_that_are(tmp_path):
+    place = f"sqlite:///{tmp_path / 'a.db'}"
+    gd.create_study(gd.Torus(1), storage=place, study_name="tilt")
+    with pytest.raises(errors.UnknownStudyError, match="'titl' in the storage, which has 'tilt'"):
+        gd.load_study("titl", place)
 
 
 def test_help_shows_the_settings():

@@ -54,8 +54,12 @@ if __name__ == "__main__":
         began = time.process_time()
         said, picture = run(page)
         text = page.read_text(encoding="utf-8")
-        page.write_text(OUTPUT.sub(lambda m, said=said: m[1] + said + m[3], text), "utf-8")
+        page.write_text(
+            OUTPUT.sub(lambda m, said=said: m[1] + said + m[3], text), "utf-8"
+        )
         file = HERE.parent / "images" / f"gallery-{page.stem}.png"
         file.write_bytes(picture)
-        print(f"{page.stem}: {time.process_time() - began:.1f} s, {len(picture) // 1024} KiB")
+        print(
+            f"{page.stem}: {time.process_time() - began:.1f} s, {len(picture) // 1024} KiB"
+        )
         print(said)

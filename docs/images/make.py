@@ -9,9 +9,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 import geoduel as gd
+import numpy as np
 from geoduel.oracles.people import Person
 from geoduel.plotting import COLOURS, INK, band, convergence, panels
 from geoduel.plotting.views import view_on
@@ -39,7 +38,9 @@ def geodesic(manifold: gd.Manifold, x: Any, y: Any) -> np.ndarray:
     return np.array([manifold.exp(x, t * v) for t in np.linspace(0, 1, 20)])
 
 
-def draw_search(axis: Any, manifold: gd.Manifold, goal: Any, start: Any, flat: Any) -> Any:
+def draw_search(
+    axis: Any, manifold: gd.Manifold, goal: Any, start: Any, flat: Any
+) -> Any:
     """Duels in grey, the way of the best point in colour, the optimum as a star."""
     result, pairs = asked(lambda x: manifold.dist(x, goal), manifold, start, budget=200)
     for x, y in pairs:
@@ -112,7 +113,9 @@ def manifolds() -> Any:
         disc = gd.Hyperbolic(2)
         t = np.linspace(0, 2 * np.pi, 400)
         plane.plot(np.cos(t), np.sin(t), color=FAINT, lw=0.8)
-        goal, start = (disc.from_poincare(np.array(p)) for p in ([0.5, 0.6], [-0.7, 0.1]))
+        goal, start = (
+            disc.from_poincare(np.array(p)) for p in ([0.5, 0.6], [-0.7, 0.1])
+        )
         draw_search(plane, disc, goal, start, disc.to_poincare)
         plane.set_title("Hyperbolic(2), Poincaré's disc")
     return figure
@@ -135,7 +138,13 @@ def noise(runs: int = 12) -> Any:
                 ).history  # fmt: skip
                 at = np.searchsorted(way.duels, duels, side="right") - 1
                 gaps.append(np.maximum(np.array(way.monitor)[at], 1e-9))
-            band(axis, duels, *quartiles(gaps), colour=colour, label=f"{flip:.0%} of answers wrong")
+            band(
+                axis,
+                duels,
+                *quartiles(gaps),
+                colour=colour,
+                label=f"{flip:.0%} of answers wrong",
+            )
         axis.set_yscale("log")
         axis.set_xlabel("duels")
         axis.set_title("Distance to the optimum, in radians")
@@ -161,8 +170,16 @@ def people(runs: int = 12) -> Any:
     with panels(1, 1, width=7.0, height=3.6) as (figure, axes):
         axis, answers = axes[0, 0], np.arange(1, 41)
         label = "stated: four people in five are within"
-        band(axis, answers, *quartiles(said), colour=COLOURS[1], label=label, style="--")
-        band(axis, answers, *quartiles(left), colour=COLOURS[0], label="distance to the favourite")
+        band(
+            axis, answers, *quartiles(said), colour=COLOURS[1], label=label, style="--"
+        )
+        band(
+            axis,
+            answers,
+            *quartiles(left),
+            colour=COLOURS[0],
+            label="distance to the favourite",
+        )
         axis.set_yscale("log")
         axis.set_xlabel("answers")
         axis.set_title("Twelve simulated people")
@@ -185,7 +202,9 @@ def workers(dimensions: tuple[int, ...] = (4, 8, 16, 32)) -> Any:
                 ).rounds
                 for k in counts
             ]  # fmt: skip
-            axis.loglog(counts, rounds, "o-", color=colour, label=f"{d} dimensions", base=2)
+            axis.loglog(
+                counts, rounds, "o-", color=colour, label=f"{d} dimensions", base=2
+            )
         axis.set_xticks(counts, [str(k) for k in counts])
         axis.set_yticks(ticks := [2**k for k in range(4, 10)], [str(k) for k in ticks])
         axis.set_xlabel("workers")
@@ -202,13 +221,21 @@ def explain_geodesic() -> Any:
     with panels(1, 1, width=4.6, height=3.6) as (figure, axes):
         axis = axes[0, 0]
         view = view_on(axis, globe, np.stack([x, globe.exp(x, v)]))
-        frame = globe.from_coords(x, 0.55 * np.array([[1, 1], [1, -1], [-1, -1], [-1, 1.0]]))
+        frame = globe.from_coords(
+            x, 0.55 * np.array([[1, 1], [1, -1], [-1, -1], [-1, 1.0]])
+        )
         axis.fill(*view.flat(x + frame).T, color=COLOURS[5], alpha=0.25, lw=0)
         way = globe.exp(x, np.linspace(0, 1, 60)[:, None] * v)
         axis.plot(*view.flat(way).T, color=COLOURS[1], lw=2.0)
         tip = view.flat((x + v)[None])[0]
         foot, end = view.flat(np.stack([x, way[-1]]))
-        arrow = {"arrowstyle": "-|>", "color": COLOURS[0], "lw": 1.6, "shrinkA": 0, "shrinkB": 0}
+        arrow = {
+            "arrowstyle": "-|>",
+            "color": COLOURS[0],
+            "lw": 1.6,
+            "shrinkA": 0,
+            "shrinkB": 0,
+        }
         axis.annotate("", tip, foot, arrowprops=arrow)
         axis.plot(*np.stack([foot, end]).T, "o", color=COLOURS[1], ms=5)
         for word, place, shift in (
@@ -216,7 +243,9 @@ def explain_geodesic() -> Any:
             ("v", tip, (6, 3)),
             ("Exp(x, v)", end, (8, -11)),
         ):
-            axis.annotate(word, place, shift, textcoords="offset points", style="italic")
+            axis.annotate(
+                word, place, shift, textcoords="offset points", style="italic"
+            )
         axis.set_title("A tangent plane, and a geodesic")
     return figure
 
@@ -231,17 +260,25 @@ def explain_bits() -> Any:
         for count in range(1, 9):
             left = grid[possible]
             centre = left.mean(axis=0)  # a cut through the middle of what is left
-            u = np.linalg.svd(left - centre, full_matrices=False)[2][0] + 0.2 * rng.normal(size=2)
+            u = np.linalg.svd(left - centre, full_matrices=False)[2][
+                0
+            ] + 0.2 * rng.normal(size=2)
             better = (
-                1 if np.linalg.norm(centre + u - goal) < np.linalg.norm(centre - u - goal) else -1
+                1
+                if np.linalg.norm(centre + u - goal) < np.linalg.norm(centre - u - goal)
+                else -1
             )
             possible &= better * (grid - centre) @ u > 0
             if count in panes:
                 axis = panes[count]
-                axis.contourf(side, side, possible, [0.5, 1.5], colors=[COLOURS[5]], alpha=0.6)
+                axis.contourf(
+                    side, side, possible, [0.5, 1.5], colors=[COLOURS[5]], alpha=0.6
+                )
                 axis.plot(*goal, "*", color=COLOURS[0], ms=10)
                 axis.set_title(f"{count} answer{'s' * (count > 1)}")
-                axis.set(xlim=(-1, 1), ylim=(-1, 1), aspect="equal", xticks=[], yticks=[])
+                axis.set(
+                    xlim=(-1, 1), ylim=(-1, 1), aspect="equal", xticks=[], yticks=[]
+                )
     return figure
 
 
@@ -280,7 +317,9 @@ def explain_speed(runs: int = 10) -> Any:
         axis.plot(duels, least, "--", color=INK, lw=1.2, label="what bits allow")
         axis.set_yscale("log")
         axis.set(
-            ylim=(1e-9, 3), ylabel="", title="Distance to the optimum in five dimensions, radians"
+            ylim=(1e-9, 3),
+            ylabel="",
+            title="Distance to the optimum in five dimensions, radians",
         )
         axis.legend()
     return figure
@@ -299,7 +338,9 @@ def explain_noise() -> Any:
         bits = 1 + sum(p * np.log2(np.maximum(p, 1e-300)) for p in (wrong, 1 - wrong))
         right.plot(100 * wrong, 1 / bits, color=COLOURS[0])
         right.set(
-            title="Duels for the worth of one", xlabel="answers that are wrong, %", yscale="log"
+            title="Duels for the worth of one",
+            xlabel="answers that are wrong, %",
+            yscale="log",
         )
         right.set_yticks(ticks := [1, 2, 5, 10, 20, 50, 100], [str(t) for t in ticks])
     return figure

@@ -7,6 +7,7 @@ works as anyone would expect. Messages name the argument, its value or shape, an
 from __future__ import annotations
 
 import pickle
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -133,8 +134,10 @@ class PictureError(ArgumentError):
 class UnknownStudyError(ArgumentError, KeyError):
     """There is no study of that name in the storage."""
 
-    def __init__(self, name: str) -> None:
-        super().__init__(f"study_name: there is no study {name!r} in the storage")
+    def __init__(self, name: str, *, others: Sequence[str] = ()) -> None:
+        few = ", ".join(map(repr, others[:8])) + ", ..." * (len(others) > 8)
+        known = f", which has {few}" if others else ""
+        super().__init__(f"study_name: there is no study {name!r} in the storage{known}")
 
     def __str__(self) -> str:
         return str(self.args[0])  # a KeyError would print its repr
@@ -145,7 +148,8 @@ class DuplicateStudyError(ArgumentError):
 
     def __init__(self, name: str) -> None:
         super().__init__(
-            f"study_name: there is a study {name!r} already; load_if_exists=True goes on with it"
+            f"study_name: there is a study {name!r} already; create_study goes on with it by "
+            "load_if_exists=True, and a copy needs another name"
         )
 
 

@@ -60,7 +60,7 @@ from .methods.people.choice import for_items
 from .methods.restarts import Restarted
 from .methods.sorting import most_duels
 from .oracles import from_objective
-from .oracles.base import Oracle, answers_of, check_oracle, handed
+from .oracles.base import Oracle, OracleBase, answers_of, check_oracle, handed
 from .oracles.logged import Logged, fingerprint, seed_in
 from .oracles.ranking import Ranking
 from .result import SMALL, History, Result
@@ -71,6 +71,10 @@ __all__ = ["Callback", "Progress", "minimize"]
 TIES_WORTH_A_WARNING = 0.05
 TIES_OF_OWN_PROBES = 0.25  # the same for methods that choose how far apart they ask
 DUELS_OF_A_DIMENSION = 1000  # of a run that is given no limit
+ZERO_IS_A_TIE = (
+    "; and an oracle's 0 is a tie, so wrap a judge of 1 and 0: "
+    "gd.from_preference(lambda a, b: bool(judge(a, b)))"
+)
 logger = logging.getLogger("geoduel")
 
 
@@ -244,6 +248,7 @@ def minimize(
         oracle = from_objective(cost)
     refuse_foreign(manifold)
     check_oracle(oracle)
+    theirs = not isinstance(oracle, OracleBase)
     items = None if among is None else Catalogue.of(manifold, among)
     manifold = manifold if items is None else items.manifold  # they are within its bounds
     own = getattr(method, "domain", None)  # of an instance, which need not be told it again
@@ -278,8 +283,8 @@ def minimize(
                 "manifold": repr(manifold),
                 "method": _as_logged(chosen),
                 "version": chosen.version,
-                "x0": fingerprint(x0),
                 "rng": seed,
+                "x0": fingerprint(x0),
                 "ties": ties,
             }
             oracle = stack.enter_context(Logged(oracle, log, about))
@@ -315,7 +320,7 @@ def minimize(
         warnings.warn(
             f"{tied} of {asked} duels were ties, which tell nothing: the points may be "
             f"closer than the objective resolves (try a larger {setting}=), or the run has "
-            "converged",
+            f"converged{ZERO_IS_A_TIE if theirs else ''}",
             TiesWarning,
             stacklevel=2,
         )
@@ -459,6 +464,8 @@ class _Run:
             with suppress(Exception):  # a monitor that fails again
                 self.record()
             error.result = self.found()  # type: ignore[attr-defined]
+            if isinstance(error, OracleError) and (note := self.what_points_are(error)):
+                error.add_note(note)
             error.add_note(
                 f"the run had finished {self.iteration} iterations, with {self.duels} duels asked; "
                 "what it had found is in the attribute `result` of this error"
@@ -473,6 +480,16 @@ class _Run:
             self.state = self.sound_state
         else:
             self.stop_reason = self.method.ended(self.state, self.stop_reason)
+
+    def what_points_are(self, error: OracleError) -> str | None:
+        """A note on what functions are handed, where one seems to have expected another thing."""
+        if not isinstance(error.__cause__, AttributeError | KeyError | IndexError | TypeError):
+            return None
+        if self.manifold.names:
+            return f"its points are dictionaries with {', '.join(map(repr, self.manifold.names))}"
+        if "ndarray" in str(error):
+            return "its points are NumPy arrays; they are tensors of torch where x0 is one"
+        return None
 
     def questions(self) -> Generator[tuple[Array, Array], Any, None]:
         """All pairs of the run; `state` is always that of the last finished iteration."""

@@ -172,14 +172,17 @@ class Result:
         """Duels asked, by SciPy's name for evaluations; no value of f was ever seen."""
         return self.duels
 
-    def keys(self) -> Iterator[str]:
+    def keys(self) -> list[str]:
         """Names of the fields, so that ``dict(result)`` works."""
-        return iter([f.name for f in fields(self)])
+        return [f.name for f in fields(self)]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.keys())
 
     def __getitem__(self, name: str) -> Any:
         if name in (*self.keys(), "success", "message", "nit", "nfev"):
             return getattr(self, name)
-        raise KeyError(name)
+        raise KeyError(f"{name!r}: a Result has {', '.join(self.keys())}, and no values of f")
 
     def __repr__(self) -> str:
         return (

@@ -179,12 +179,13 @@ def test_arrays_of_wrong_shapes_are_named(m):
             call()
 
 
-def test_batches_are_tuples_and_may_be_empty():
+def test_batches_are_tuples_or_numbers_and_may_be_empty():
     sphere = gd.Sphere(3)
     assert sphere.random_point(0, (0,)).shape == (0, 3)
     assert sphere.random_point(0, [2, 1]).shape == (2, 1, 3)
+    np.testing.assert_array_equal(sphere.random_point(0, 3), sphere.random_point(0, (3,)))
     with pytest.raises(ArgumentError, match=r"batch must be a tuple of integers such as \(3,\)"):
-        sphere.random_point(0, 3)
+        sphere.random_point(0, 3.0)
     with pytest.raises(ArgumentError, match="batch must be"):
         sphere.random_point(0, (-1,))
 

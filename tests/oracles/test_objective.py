@@ -91,7 +91,7 @@ def test_torch(vectorized):
     [
         (math.nan, "returned nan at array"),
         (-math.inf, "returned -inf"),
-        (np.array([1.0]), r"shape \(1,\) for one point of shape \(2,\)"),
+        (np.array([1.0, 2.0]), r"shape \(2,\) for one point of shape \(2,\)"),
         (None, "returned NoneType"),
         ("1.0", "returned str"),
         (1j, "returned complex"),

@@ -29,7 +29,7 @@ def test_preferences(said, answer):
     np.testing.assert_array_equal(answers(oracle, BATCH, FAR, 1), [answer] * 3)
 
 
-@pytest.mark.parametrize("said", ["middle", None, 1, 0.0, np.array([True]), "A or B", ""])
+@pytest.mark.parametrize("said", ["middle", None, 1, 0.0, np.ones(2, bool), "A or B", ""])
 def test_preferences_of_another_kind_are_errors(said):
     with pytest.raises(OracleError, match='expected "a", "b", "tie"'):
         from_preference(lambda a, b: said)(NEAR, FAR)
@@ -116,12 +116,16 @@ def test_errors_of_async_judges_name_what_was_raised():
         answers(from_preference(judge), BATCH, FAR, 1)
 
 
-def test_a_coroutine_that_nobody_awaits_is_an_error():
+def test_what_a_function_leaves_to_be_awaited_is_awaited():
     async def judge(a, b):
-        return True
+        if a is None:
+            raise TimeoutError("nobody is there")
+        return bool(a @ a < b @ b)
 
-    with pytest.raises(OracleError, match="give the async function itself"):
-        from_preference(lambda a, b: judge(a, b))(NEAR, FAR)
+    asked = from_preference(lambda a, b: judge(a, b))
+    assert asked(NEAR, FAR) == -1 == -asked(FAR, NEAR)
+    with pytest.raises(OracleError, match="TimeoutError: nobody is there"):
+        from_preference(lambda a, b: judge(None, b))(NEAR, FAR)
 
 
 def test_a_judge_travels_to_other_processes():

@@ -70,7 +70,7 @@ def test_double_answers():
         ),
         (lambda s: s.tell(99, "a"), "duel 99 is not of study"),
         (lambda s: s.tell(-1, "a"), "duel must be an integer >= 0, got -1"),
-        (lambda s: s.tell("a", "a"), "duel must be an integer"),
+        (lambda s: s.tell("a", "a"), "duel must be a Duel or its id"),
         (lambda s: s.ask(0), "n must be an integer >= 1, got 0"),
         (lambda s: s.ask(rater=""), "rater must be a name"),
         (lambda s: s.ask(rater=3), "rater must be a name"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -46,6 +47,8 @@ SVG = "<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 1 1'><script>alert(1
         (lambda: SimpleNamespace(_repr_svg_=lambda: SVG), "image", "image/svg+xml"),
         (lambda: SimpleNamespace(_repr_html_=lambda: "<i>x</i>"), "html", "text/html"),
         (lambda: Content(b"x", "text/plain", "words"), "text", "text/plain"),
+        (lambda: np.zeros((20, 30, 3), np.uint8), "image", "image/png"),
+        (lambda: Path(__file__).parents[2] / "docs/images/palette.png", "image", "image/png"),
     ],
 )
 def test_every_kind_reaches_the_browser(make, kind, media_type, make_client):
@@ -65,7 +68,7 @@ def test_every_kind_reaches_the_browser(make, kind, media_type, make_client):
         assert question["left"]["text"] == content(made).data.decode()
 
 
-@pytest.mark.parametrize("bad", [None, 3, b"unknown", ("x", "y", "z"), {"a": 1}])
+@pytest.mark.parametrize("bad", [None, 3, b"unknown", ("x", "y", "z"), {"a": 1}, np.zeros(3)])
 def test_what_cannot_be_shown_is_named(bad):
     with pytest.raises(ArgumentError, match="render"):
         content(bad)

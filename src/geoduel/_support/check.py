@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 import operator
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from numbers import Real
 from pathlib import Path
 from typing import Any
@@ -19,14 +20,18 @@ __all__ = [
     "as_path",
     "function",
     "instance",
+    "is_bool",
     "nonnegative",
     "one_of",
+    "plain_word",
     "positive",
     "positive_int",
     "positive_shape",
     "real",
     "several",
+    "takes",
     "text",
+    "truth",
 ]
 
 
@@ -54,8 +59,35 @@ def nonnegative(value: object, name: str) -> float:
 def one_of(value: str, name: str, choices: tuple[str, ...]) -> str:
     """Return ``value`` if it is one of the words, or raise an error that lists them."""
     if not isinstance(value, str) or value not in choices:
-        raise ArgumentError(f"{name} must be one of {', '.join(map(repr, choices))}, got {value!r}")
+        words = ", ".join(map(repr, choices))
+        near = _spelt_otherwise(value, choices) if isinstance(value, str) else None
+        hint = "" if near is None else f"; perhaps {near!r} is meant"
+        raise ArgumentError(f"{name} must be one of {words}, got {value!r}{hint}")
     return value
+
+
+def _spelt_otherwise(word: str, choices: tuple[str, ...]) -> str | None:
+    """The choice that somebody means who writes "Duel_Newton" or "duel-newtn"; None for others."""
+    from difflib import get_close_matches  # for errors alone
+
+    def plain(text: str) -> str:
+        return "".join(filter(str.isalnum, text.lower()))
+
+    same = {plain(choice): choice for choice in choices}
+    near = get_close_matches(plain(word), same, n=1, cutoff=0.82)
+    return same[near[0]] if near else None
+
+
+def is_bool(value: object) -> bool:
+    """Whether a value is a truth value, or an array of them."""
+    return isinstance(value, bool) or str(getattr(value, "dtype", "")).endswith("bool")
+
+
+def truth(value: object, name: str) -> bool:
+    """Return ``value`` if it is True or False, or raise an error that names it."""
+    if not isinstance(value, bool | np.bool_):
+        raise ArgumentError(f"{name} must be True or False, got {value!r:.80}")
+    return bool(value)
 
 
 def positive_int(value: object, name: str, least: int = 1) -> int:
@@ -69,10 +101,27 @@ def positive_int(value: object, name: str, least: int = 1) -> int:
     return number
 
 
-def function(value: object, name: str, of: str) -> None:
+def function(value: object, name: str, of: str, count: int = 1) -> None:
     """Raise an error that names ``value`` unless it can be called with what ``of`` says."""
     if not callable(value):
         raise ArgumentError(f"{name} must be a function of {of}, got {value!r:.80}")
+    if not takes(value, count):
+        raise ArgumentError(
+            f"{name} must be a function of {of}; {value!r:.80} takes other arguments"
+        )
+
+
+def takes(f: Callable[..., Any], count: int) -> bool:
+    """Whether a function takes so many arguments, as far as that can be seen."""
+    try:
+        signature = inspect.signature(f)
+    except (TypeError, ValueError):  # of builtin code, which does not tell
+        return True
+    try:
+        signature.bind(*[None] * count)
+    except TypeError:
+        return False
+    return True
 
 
 def text(value: object, name: str) -> str:
@@ -80,6 +129,11 @@ def text(value: object, name: str) -> str:
     if not isinstance(value, str):
         raise ArgumentError(f"{name} must be a text, got {value!r:.80}")
     return value
+
+
+def plain_word(said: str) -> str:
+    """A word without what does not matter: capitals, spaces, quotes, a full stop."""
+    return said.strip(" \t\r\n\"'`*.").lower()
 
 
 def as_path(value: object, name: str) -> Path:

@@ -59,6 +59,26 @@ NAMES = {
 }
 """Names that left a module which is still there, and where they live now."""
 
+ELSEWHERE = {
+    **dict.fromkeys(("maximize", "maximise"), "minimize, of from_objective(f, maximize=True)"),
+    **dict.fromkeys(("minimise", "optimize", "fmin"), "minimize"),
+    **dict.fromkeys(
+        ("SO", "SO3", "SO2", "Rotation", "SpecialOrthogonal", "SpecialOrthogonalGroup"),
+        "Rotations(n)",
+    ),
+    **dict.fromkeys(("SE3", "SE2", "SpecialEuclidean"), "SE(n)"),
+    **dict.fromkeys(("Hypersphere", "UnitSphere"), "Sphere(n)"),
+    **dict.fromkeys(("PoincareBall", "Lorentz", "Hyperboloid"), "Hyperbolic(n)"),
+    **dict.fromkeys(("SymmetricPositiveDefinite", "SPDMatrices", "PositiveDefinite"), "SPD(n)"),
+    **dict.fromkeys(("Angle", "Angles", "Circle"), "Torus(n)"),
+    **dict.fromkeys(("Bounds", "bounds"), "Box(lower, upper)"),
+    **dict.fromkeys(("plot", "plot_optimization_history"), "plotting.convergence(result)"),
+    "Categorical": "Categories",
+    "Choice": "Categories",
+    "Int": "Integers",
+}
+"""What SciPy, pymanopt, geomstats, Optuna and others call some of these."""
+
 RENAMED = {
     "problems.attack": {"METHODS": "ATTACKS"},
     "problems.attack.methods": {"METHODS": "ATTACKS"},
@@ -80,7 +100,8 @@ def moved_names(module: str) -> Any:
     def find(name: str) -> Any:
         home = NAMES.get(f"{module.removeprefix(_ROOT + '.')}.{name}")
         if home is None:
-            raise AttributeError(f"module {module!r} has no attribute {name!r}")
+            hint = f"; perhaps {_ROOT}.{ELSEWHERE[name]} is meant" if name in ELSEWHERE else ""
+            raise AttributeError(f"module {module!r} has no attribute {name!r}{hint}")
         _warn(f"{module}.{name}", f"{_ROOT}.{home}.{name}", stacklevel=4)
         return getattr(import_module(f"{_ROOT}.{home}"), name)
 

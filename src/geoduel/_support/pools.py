@@ -27,6 +27,10 @@ def as_executor(executor: Any) -> Any:
     """
     if hasattr(executor, "get_executor"):  # a Dask client, whose own map returns futures
         return executor.get_executor()
+    if isinstance(executor, type):
+        raise ArgumentError(
+            f"executor must be an instance, such as {executor.__name__}(8); got the class"
+        )
     if executor is not None and not hasattr(executor, "map"):
         raise ArgumentError(
             "executor must have a method map, as concurrent.futures.Executor has, got "
@@ -110,7 +114,10 @@ def run_each(f: Callable[..., Any], rows: Iterable[tuple[Any, ...]], executor: A
         cause.__cause__ = error.__cause__  # of another process: its traceback, as text
         raise error from cause
     except Exception as error:
-        raise OracleError(f"the executor raised {type(error).__name__}: {error}") from error
+        hint = ""
+        if "pickle" in str(error).lower():
+            hint = "; processes need functions at the top level of a file, and no lambdas"
+        raise OracleError(f"the executor raised {type(error).__name__}: {error}{hint}") from error
 
 
 _numbers = count()

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import ArgumentError
+from ..manifolds._border import look_over
 from ..manifolds.base import Manifold
 from ..manifolds.discrete import Categories, Integers
 from ..manifolds.euclidean import Euclidean
@@ -24,13 +25,15 @@ from .predicate import Where
 __all__ = ["as_domain", "as_place", "space"]
 
 
-def space(**parts: Any) -> Space:
+def space(parameters: Mapping[str, Any] | None = None, /, **parts: Any) -> Space:
     """Named parameters to search: points are dictionaries, for functions, judges and in results.
 
     Give it to `geoduel.minimize` or `geoduel.create_study` where a manifold is expected.
 
     Parameters
     ----------
+    parameters : dict, optional
+        Parameters by their names, for names that are no words of Python, such as "learning rate".
     **parts
         Each by its name. A pair of bounds is an `Interval`. A `Manifold` is all of it, a `Domain`
         the part that it is, such as ``Interval(20, 20e3, log=True, unit="Hz")``. A pair of a
@@ -63,6 +66,11 @@ def space(**parts: Any) -> Space:
     >>> net.manifold.unpack(net.manifold.origin())
     {'act': 'relu', 'layers': 4, 'rate': 0.01}
     """
+    if not isinstance(parameters, Mapping | None):
+        raise ArgumentError(
+            f"space needs names, e.g. space(gain=(-12, 12)); got {parameters!r:.80} without one"
+        )
+    parts = {**(parameters or {}), **parts}
     if not parts:
         raise ArgumentError("space needs parameters, e.g. space(gain=(-12, 12)); got none")
     pairs = [_part(part, name) for name, part in parts.items()]
@@ -98,9 +106,12 @@ def _part(part: Any, name: str) -> tuple[Manifold, Domain | None]:
         except ArgumentError as error:
             raise type(error)(f"{name}: {error}") from None
         return domain.manifold, domain
+    hint = ""
+    if isinstance(part, list | tuple) and len(part) > 2 and all(map(_is_number, part)):
+        hint = f"; to choose among numbers, Categories{tuple(part)!r:.80}"
     raise ArgumentError(
         f"{name} must be a pair of bounds, a Manifold, a Domain, a pair of a manifold and a "
-        f"domain in it, a list of texts, or a range of whole numbers; got {part!r:.80}"
+        f"domain in it, a list of texts, or a range of whole numbers; got {part!r:.80}{hint}"
     )
 
 
@@ -140,6 +151,8 @@ def as_place(place: Any, domain: Any = None, inside: Any = None) -> tuple[Manifo
     (Line(0.0, 1.0), Interval(0.0, 1.0))
     """
     if isinstance(place, Manifold):
+        if not type(place).__module__.startswith("geoduel."):
+            look_over(place)
         return place, as_domain(domain, place, inside=inside)
     if not isinstance(place, Domain):
         raise ArgumentError(
@@ -159,9 +172,10 @@ def as_domain(
     Parameters
     ----------
     domain : object
-        A `Domain`, or None for all of the manifold. Pairs of bounds, with None for no bound, are a
-        `Box` in Euclidean space; one pair is an `Interval` of a `Line`. A dictionary gives sets of
-        factors of a product, by their names or numbers. A function is the test of a `Where`.
+        A `Domain`, or None for all of the manifold. Pairs of bounds, with None for no bound, or
+        SciPy's ``Bounds``, are a `Box` in Euclidean space; one pair is an `Interval` of a `Line`. A
+        dictionary gives sets of factors of a product, by their names or numbers. A function is the
+        test of a `Where`.
     manifold : Manifold
         Where it lies.
     name : str
@@ -191,6 +205,8 @@ def as_domain(
     if isinstance(manifold, Line) and len(pair := _bounds(domain, name, pairs=False)) == 2:
         low, high = np.clip(pair, manifold.lower, manifold.upper)
         return Interval(low, high, manifold=manifold)
+    if hasattr(domain, "lb") and hasattr(domain, "ub"):  # of SciPy
+        domain = np.stack(np.broadcast_arrays(domain.lb, domain.ub), axis=-1)
     low, high = _bounds(domain, name).T
     if not isinstance(manifold, Euclidean) or manifold.point_shape != low.shape:
         raise ArgumentError(

@@ -11,7 +11,7 @@ import numpy as np
 
 from .._numerics.arrays import Array, copied, namespace
 from .._numerics.batches import along_one_axis
-from .._support.check import as_generator, function
+from .._support.check import as_generator, function, is_bool
 from ..errors import ArgumentError, CutLocusError, EmptySetError
 from ..manifolds.base import Manifold
 from .base import Domain, tolerance_of
@@ -122,8 +122,13 @@ class Where(Domain):
         )
 
     def _holds(self, x: Array) -> bool:
-        said = self.test(self.manifold.unpack(copied(x)))
-        if isinstance(said, bool | np.bool) or str(getattr(said, "dtype", "")).endswith("bool"):
+        try:
+            said = self.test(self.manifold.unpack(copied(x)))
+        except Exception as error:
+            raise ArgumentError(
+                f"the test of a domain raised {type(error).__name__}: {error}"
+            ) from error
+        if is_bool(said) and math.prod(getattr(said, "shape", ())) == 1:
             return bool(said)
         raise ArgumentError(f"the test of a domain must return a bool, it returned {said!r:.80}")
 

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from contextlib import suppress
 from functools import cache
 from typing import Any, TypeAlias
 
@@ -20,7 +21,15 @@ from .._numerics.arrays import Array, namespace
 from .._support.check import as_generator, positive_int
 from ..errors import ArgumentError, GeoduelError
 
-__all__ = ["Seed", "as_array", "at_the_border", "name_misfits", "own_border"]
+__all__ = [
+    "Seed",
+    "as_array",
+    "at_the_border",
+    "look_over",
+    "name_misfits",
+    "one_kind",
+    "own_border",
+]
 
 Seed: TypeAlias = Any
 """A `numpy.random.Generator`, a seed, or None, which seeds from the operating system."""
@@ -68,8 +77,9 @@ def as_array(a: Any, name: str = "x") -> Array:
     if type(a) is _NDARRAY and a.dtype.kind == "f":
         return a
     if hasattr(a, "dtype") and not isinstance(a, np.ndarray | np.generic):
-        xp = namespace(a)
-        return xp.astype(a, xp.float64) if xp.isdtype(a.dtype, "integral") else a
+        with suppress(TypeError):  # of pandas, whose columns are read as lists are
+            xp = namespace(a)
+            return xp.astype(a, xp.float64) if xp.isdtype(a.dtype, "integral") else a
     try:
         array = np.asarray(a)
         if array.dtype.kind == "f":
@@ -82,6 +92,15 @@ def as_array(a: Any, name: str = "x") -> Array:
         f"{name} must be an array of real numbers, or lists of them, got {type(a).__name__}: "
         f"{a!r:.80}"
     )
+
+
+def one_kind(arrays: Iterable[Any]) -> None:
+    """Raise an error where arrays of NumPy and torch, say, are mixed."""
+    owners = dict.fromkeys(type(a).__module__.split(".")[0] for a in arrays if hasattr(a, "dtype"))
+    if len(owners) > 1:
+        raise ArgumentError(
+            f"arrays must be of one kind, got some of {' and some of '.join(owners)}"
+        )
 
 
 def name_misfits(manifold: Any, error: Exception, **given: Any) -> None:
@@ -98,6 +117,7 @@ def name_misfits(manifold: Any, error: Exception, **given: Any) -> None:
     """
     if isinstance(error, GeoduelError):
         return
+    one_kind(given.values())
     leads = {}
     for name, a in given.items():
         if (shape := getattr(a, "shape", None)) is None:
@@ -115,6 +135,35 @@ def name_misfits(manifold: Any, error: Exception, **given: Any) -> None:
     except ValueError:
         words = " and ".join(f"{lead} of {name}" for name, lead in leads.items())
         raise ArgumentError(f"the leading axes do not broadcast: {words}") from error
+
+
+def look_over(manifold: Any) -> None:
+    """Refuse a manifold of a caller's own with methods that give arrays of wrong shapes.
+
+    `geoduel.testing.ManifoldContract` tests more, and this takes no longer than a duel or two.
+
+    Raises
+    ------
+    ArgumentError
+        It names what is wrong.
+    """
+    shape, dim = manifold.point_shape, manifold.dim
+    if not isinstance(shape, tuple):
+        raise ArgumentError(f"point_shape of {manifold} must be a tuple, as (3,), got {shape!r}")
+    positive_int(dim, f"dim of {manifold}")
+    x, y = manifold.random_point(0, (2,)), manifold.random_point(1, (2,))
+    v = manifold.to_tangent(x, np.ones((2, *shape)))
+    made = {"to_manifold": (x, shape), "to_tangent": (v, shape)}
+    made["exp"] = manifold.exp(x, 0.01 * v), shape
+    made["log"] = manifold.log(x, y), shape
+    made["inner"] = manifold.inner(x, v, v), ()
+    for name, (value, wanted) in made.items():
+        if np.shape(value) != (2, *wanted):
+            raise ArgumentError(
+                f"{name} of {manifold} gave an array of shape {np.shape(value)} for two points, "
+                f"expected {(2, *wanted)}: leading axes are independent problems; "
+                "geoduel.testing.ManifoldContract tests the rest"
+            )
 
 
 def own_border(method: Callable[..., Any]) -> Callable[..., Any]:
@@ -196,6 +245,8 @@ def _checking(method: Callable[..., Any]) -> Callable[..., Any]:
 
 def _axes(batch: Any) -> tuple[int, ...]:
     """Leading axes."""
+    if isinstance(batch, int | np.integer):
+        batch = (batch,)
     if not isinstance(batch, tuple | list):
         raise ArgumentError(f"batch must be a tuple of integers such as (3,), got {batch!r}")
     return tuple(positive_int(n, "batch", least=0) for n in batch)

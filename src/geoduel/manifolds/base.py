@@ -447,6 +447,8 @@ class Manifold(ABC):
             If it holds anything but real numbers, or is no array and of another shape.
         """
         array, k = as_array(a, name), len(self.point_shape)
+        if array.ndim == 0 and self.point_shape == (1,):
+            array = array[None]  # one number is a point
         if not hasattr(a, "dtype") and array.shape[max(array.ndim - k, 0) :] != self.point_shape:
             raise ArgumentError(
                 f"{name} has shape {array.shape}, expected {self._shape_words()} for {self}"
@@ -498,7 +500,7 @@ class Manifold(ABC):
         if not (worst := _largest(defect)) <= math.sqrt(eps(x)):
             raise NotOnManifoldError(
                 f"{name} is not on {self}: {words} is {worst:.3g}, expected 0 up to rounding "
-                f"(at most {math.sqrt(eps(x)):.1g})"
+                f"(at most {math.sqrt(eps(x)):.1g}); manifold.to_manifold({name}) is, if it is near"
             )
 
     def check_tangent(self, x: Array, v: Array, name: str = "v") -> None:

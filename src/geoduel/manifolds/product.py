@@ -14,7 +14,7 @@ import numpy as np
 from .._numerics.arrays import Array, copied, expand, namespace, safe_sqrt
 from .._support.check import positive, positive_int, several
 from ..errors import ArgumentError
-from ._border import Seed, as_array
+from ._border import Seed, as_array, one_kind
 from .base import Manifold
 from .discrete import Discrete
 
@@ -211,7 +211,11 @@ class Product(Manifold):
         if isinstance(a, Mapping):
             a = self._in_order(a, name)
         elif not isinstance(a, tuple) or (len(a) != len(self.factors) and _numbers(a)):
-            return super().pack(a, name)
+            try:
+                return super().pack(a, name)
+            except ArgumentError:
+                if not isinstance(a, list) or len(a) != len(self.factors):
+                    raise
         if len(a) != len(self.factors):
             raise ArgumentError(
                 f"{name} must have one part for each factor of {self}, {len(self.factors)}; got "
@@ -237,6 +241,10 @@ class Product(Manifold):
             return x
         parts = zip(self.factors, self.split(x), strict=True)
         return dict(zip(self.names, (_handed(m, part) for m, part in parts), strict=True))
+
+    def _shape_words(self) -> str:
+        parts = f"{len(self.factors)} parts" if self.names is None else f"a dictionary {self.names}"
+        return f"{super()._shape_words()}, or {parts},"
 
     def _in_order(self, a: Mapping[str, Any], name: str) -> tuple[Any, ...]:
         if self.names is None:
@@ -531,7 +539,13 @@ def _numbers(a: tuple[Any, ...]) -> bool:
 def _part(factor: Manifold, a: Any, name: str) -> Array:
     """A part of a point in the shape of its factor: numbers are points of one entry."""
     if factor.point_shape != (1,) or isinstance(factor, Discrete):
-        return factor.pack(a, name)
+        part, shape = factor.pack(a, name), factor.point_shape
+        if tuple(part.shape[max(part.ndim - len(shape), 0) :]) != shape:
+            raise ArgumentError(
+                f"{name} has shape {tuple(part.shape)}, expected (..., "
+                f"{', '.join(map(str, shape))}) for {factor}"
+            )
+        return part
     part = as_array(a, name)
     return part[..., None] if part.ndim == 0 or part.shape[-1] != 1 else part
 
@@ -552,6 +566,8 @@ def _slices(sizes: Iterable[int]) -> tuple[slice, ...]:
 
 def _concat(parts: list[Array]) -> Array:
     """Put arrays end to end along the last axis; their leading axes broadcast."""
+    if len({*map(type, parts)}) > 1:
+        one_kind(parts)
     xp = namespace(parts[0])
     if len({tuple(part.shape[:-1]) for part in parts}) > 1:
         lead = np.broadcast_shapes(*(tuple(part.shape[:-1]) for part in parts))

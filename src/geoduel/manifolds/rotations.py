@@ -221,6 +221,7 @@ class Rotations(Manifold):
         0.5
         """
         self._need_plane("to_angle")
+        self._check_array(x := self.pack(x, "x"), "x")
         return namespace(x).atan2(x[..., 1, 0] - x[..., 0, 1], x[..., 0, 0] + x[..., 1, 1])
 
     def point_defect(self, x: Array) -> tuple[str, Array]:

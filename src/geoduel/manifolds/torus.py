@@ -126,7 +126,7 @@ class Torus(Manifold):
     def point_defect(self, x: Array) -> tuple[str, Array]:
         xp = namespace(x)
         excess = xp.max(xp.abs(x), axis=-1) - math.pi
-        return "the excess of its largest angle over π", 0.5 * (excess + abs(excess))
+        return "the excess of its largest angle, in radians, over π", 0.5 * (excess + abs(excess))
 
     def __repr__(self) -> str:
         return f"Torus({self.n})"

@@ -89,13 +89,21 @@ CALLERS = ("x0", "method", "domain", "among", "budget", "rng")
 """What `geoduel.minimize` and `geoduel.create_study` take beside the settings of a method."""
 
 ELSEWHERE = {
-    **dict.fromkeys(("seed", "random_state"), "rng"),
-    **dict.fromkeys(("tol", "xtol", "xatol"), "x_tol"),
-    **dict.fromkeys(("bounds", "constraints"), "domain"),
-    **dict.fromkeys(("max_evals", "maxfev", "maxfun", "n_trials", "n_calls"), "budget"),
-    **dict.fromkeys(("maxiter", "max_iter", "max_iterations"), "iterations"),
-    **dict.fromkeys(("max_time", "time_limit"), "timeout"),
-    "n_jobs": "workers",
+    **dict.fromkeys(("seed", "random_state"), "rng="),
+    **dict.fromkeys(("tol", "xtol", "xatol", "accuracy", "tolerance"), "x_tol="),
+    **dict.fromkeys(("bounds", "constraints"), "domain="),
+    **dict.fromkeys(
+        ("max_evals", "maxfev", "maxfun", "n_trials", "n_calls", "n_duels", "max_duels"), "budget="
+    ),
+    **dict.fromkeys(("maxiter", "max_iter", "max_iterations"), "iterations="),
+    **dict.fromkeys(("max_time", "time_limit"), "timeout="),
+    **dict.fromkeys(("n_jobs", "max_workers", "n_workers"), "workers="),
+    **dict.fromkeys(("verbose", "disp"), "progress="),
+    **dict.fromkeys(("checkpoint", "resume"), "log="),
+    **dict.fromkeys(("step", "lr", "learning_rate"), "step_size="),
+    **dict.fromkeys(("maximize", "direction"), "from_objective(f, maximize=True)"),
+    **dict.fromkeys(("name", "study"), "study_name="),
+    "sampler": "method=",
 }
 """What SciPy, Optuna and others call some of these."""
 
@@ -218,8 +226,8 @@ def unknown_option(method: str, name: str, names: Sequence[str]) -> ArgumentErro
     from difflib import get_close_matches  # for errors alone
 
     near = get_close_matches(name, [*names, *CALLERS], n=1, cutoff=0.82)  # no other word
-    meant = ELSEWHERE.get(name) or next(iter(near), None)
-    hint = f", perhaps {meant}= is meant" if meant else ""
+    meant = f"{near[0]}=" if near else ELSEWHERE.get(name)
+    hint = f", perhaps {meant} is meant" if meant else ""
     return ArgumentError(f"{method} has no option {name!r}{hint}; it takes {', '.join(names)}")
 
 
@@ -262,6 +270,13 @@ def start_point(
             f"domain {domain} is a set in {domain.manifold}, with points of shape "
             f"{domain.manifold.point_shape}; expected {manifold.point_shape} for {manifold}"
         )
+    for name in ("x_tol", "min_radius", "jnd"):
+        length, most = getattr(method, name, None), manifold.injectivity_radius
+        if isinstance(length, float | int) and length > most:
+            raise ArgumentError(
+                f"{name} must be at most {most:.4g}, the injectivity radius of {manifold}, got "
+                f"{length!r}; lengths of angles are in radians"
+            )
     if x0 is None:
         method, x0 = method.without_start(manifold, rng)
         if domain is None:

@@ -30,6 +30,7 @@ import numpy as np
 
 from .._numerics.arrays import Array, copied, host, namespace
 from .._numerics.batches import along_one_axis, as_like, leading_shape
+from .._support.check import is_bool, takes
 from .._support.pools import run_each
 from ..errors import ArgumentError, BudgetExhaustedError, OracleError
 
@@ -43,7 +44,6 @@ __all__ = [
     "checked_answer",
     "handed",
     "index_of",
-    "is_bool",
     "told",
 ]
 
@@ -114,11 +114,7 @@ def check_oracle(oracle: Any) -> Oracle:
         raise ArgumentError(f"oracle must be callable, oracle(x, y) -> answer; got {oracle!r:.80}")
     if isinstance(oracle, OracleBase):
         return oracle
-    try:
-        signature = inspect.signature(oracle)
-    except (TypeError, ValueError):  # of builtin code, which does not tell
-        return oracle
-    if _takes(signature, 1) and not _takes(signature, 2):
+    if takes(oracle, 1) and not takes(oracle, 2):
         raise ArgumentError(
             f"oracle must take two points, oracle(x, y); {oracle!r:.80} takes one: if it is the "
             "function to minimise, wrap it, gd.from_objective(f)"
@@ -129,14 +125,6 @@ def check_oracle(oracle: Any) -> Oracle:
             'answers "a" or "b", wrap it, gd.from_preference(judge)'
         )
     return oracle
-
-
-def _takes(signature: inspect.Signature, count: int) -> bool:
-    try:
-        signature.bind(*[None] * count)
-    except TypeError:
-        return False
-    return True
 
 
 def answers_of(oracle: Oracle) -> Callable[..., Any]:
@@ -281,6 +269,7 @@ class OracleBase:
     """How the caller's function is handed a point, where not as an array: see `handed`."""
 
     def __call__(self, x: Array, y: Array) -> Any:
+        x, y = (a if hasattr(a, "ndim") else np.asarray(a, dtype=float) for a in (x, y))
         return self.answers(x, y)
 
     def hand(self, unpack: Callable[[Array], Any] | None) -> None:
@@ -308,11 +297,6 @@ def index_of(flat: int, shape: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(int(i) for i in np.unravel_index(flat, shape))
 
 
-def is_bool(value: Any) -> bool:
-    """Whether a value is a truth value, or an array of them."""
-    return isinstance(value, bool) or str(getattr(value, "dtype", "")).endswith("bool")
-
-
 _EXPECTED = "expected +1 (y is preferred), -1 (x is preferred) or 0 (tie)"
 
 
@@ -336,7 +320,12 @@ def checked_answer(answer: Any) -> int:
     except (TypeError, ValueError):
         pass
     words = f"an array of shape {shape}" if shape else f"{answer!r:.80}"
-    raise OracleError(f"the oracle answered {words}; {_EXPECTED}")
+    hint = ""
+    if isinstance(answer, str):
+        hint = "; a judge that answers in words is wrapped, gd.from_preference(judge)"
+    elif isinstance(answer, float | np.floating):
+        hint = "; of a difference that is its sign, int(np.sign(...))"
+    raise OracleError(f"the oracle answered {words}; {_EXPECTED}{hint}")
 
 
 def _checked_batch(answer: Any, lead: tuple[int, ...] | None, x: Array) -> Array:

@@ -175,6 +175,8 @@ def _complete_lines(text: bytes) -> tuple[dict[str, Any] | None, list[bytes], in
 
 def _agree(found: dict[str, Any], about: dict[str, Any], path: Path) -> None:
     for key in [*about, *found]:
+        if found.get(key) != about.get(key) and key == "x0":
+            raise ArgumentError(f"log {path} is of another run: x0 was another point")
         if found.get(key) != about.get(key):
             raise ArgumentError(
                 f"log {path} is of another run: {key} was {found.get(key)!r}, now it is "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 from collections.abc import Callable
 from concurrent.futures import Executor
@@ -10,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from .._numerics.arrays import Array, copied, device, host, namespace
-from .._support.check import function
+from .._support.check import function, truth
 from .._support.pools import run_each
 from ..errors import ArgumentError, BudgetExhaustedError, InfeasibleError, OracleError
 from .base import OracleBase, alike, answer_of, index_of
@@ -33,7 +34,7 @@ def from_objective(
     Parameters
     ----------
     f : callable
-        Maps a point to a number (a float, or an array without axes): smaller is better. The point
+        Maps a point to a number (a float, or an array of one entry): smaller is better. The point
         is a copy, which it may overwrite. ``+inf`` is allowed and loses to every number, which
         suits points that are infeasible; NaN and ``-inf`` are errors.
     vectorized : bool
@@ -67,9 +68,16 @@ def from_objective(
     >>> oracle(np.array([[3.0, 4.0], [0.0, 0.0]]), np.array([1.0, 0.0]))
     array([ 1., -1.])
     """
+    if isinstance(f, OracleBase):
+        raise ArgumentError(f"f must be a function of a point; {f!r:.80} is an oracle already")
     function(f, "f", "a point")
-    if maximize not in (True, False):
-        raise ArgumentError(f"maximize must be True or False, got {maximize!r}")
+    if inspect.iscoroutinefunction(f):
+        raise ArgumentError(
+            f"f must answer at once; {f!r:.80} has to be awaited: an async judge of two points is "
+            "wrapped by gd.from_preference(judge)"
+        )
+    for name, value in {"vectorized": vectorized, "cache": cache, "maximize": maximize}.items():
+        truth(value, name)
     return Objective(f, vectorized, cache, maximize)
 
 
@@ -229,7 +237,7 @@ def number_at(value: Any, x: Array, maximize: bool = False) -> float:
         If it is no number, NaN, or the infinity that would win.
     """
     shape = tuple(getattr(value, "shape", ()))
-    if shape:
+    if math.prod(shape) != 1:
         raise OracleError(
             f"the objective returned shape {shape} for one point of shape {tuple(x.shape)}; "
             "expected a number"
@@ -237,7 +245,11 @@ def number_at(value: Any, x: Array, maximize: bool = False) -> float:
     try:
         if isinstance(value, str):  # float() would read it
             raise TypeError("a string is not a number")
-        number = float(value.detach() if hasattr(value, "detach") else value)
+        value = value.detach() if hasattr(value, "detach") else value
+        value = value.item() if shape else value
+        if isinstance(value, complex):  # float() of NumPy's would drop a part of it
+            raise TypeError("a complex number is neither smaller nor larger")
+        number = float(value)
     except Exception as error:
         raise OracleError(
             f"the objective returned {type(value).__name__}, expected a number: {value!r:.80}"

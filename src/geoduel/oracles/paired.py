@@ -98,7 +98,7 @@ def paired(
     >>> [race(np.ones(2), np.zeros(2)) for _ in range(5)], race.runs
     ([1, 1, 1, 1, 1], 124)
     """
-    function(simulate, "simulate", "point and seed")
+    function(simulate, "simulate", "a point and a seed", 2)
     if confidence is not None and not 0 < real(confidence, "confidence") < 1:
         raise ArgumentError(f"confidence must be between 0 and 1, got {confidence!r}")
     folds = None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import math
 import threading
 from collections.abc import Awaitable, Callable, Coroutine
 from concurrent.futures import Executor
@@ -12,10 +13,10 @@ import numpy as np
 
 from .._numerics.arrays import Array, copied
 from .._numerics.batches import along_one_axis, as_like
-from .._support.check import function, positive_int
+from .._support.check import function, is_bool, plain_word, positive_int
 from .._support.pools import run_each
 from ..errors import BudgetExhaustedError, OracleError
-from .base import OracleBase, is_bool
+from .base import OracleBase
 from .shuffled import Shuffled
 
 if TYPE_CHECKING:
@@ -83,7 +84,7 @@ def from_preference(
     >>> wordy(np.zeros(2), np.ones(2))
     1
     """
-    function(prefers, "prefers", "two points")
+    function(prefers, "prefers", "two points", 2)
     if parse is not None:
         function(parse, "parse", "an answer")
     judge = Preference(prefers, parse, positive_int(concurrency, "concurrency"))
@@ -128,7 +129,10 @@ class Preference(OracleBase):
         if self.awaited:
             return self._read(_gathered([self._said(x, y)], 1)[0])
         try:
-            return self._read(self._prefers(self._handed(x), self._handed(y)))
+            said = self._prefers(self._handed(x), self._handed(y))
+            if isinstance(said, Awaitable):  # of a function that calls an async one
+                said = _gathered([_awaited(said)], 1)[0]
+            return self._read(said)
         except (OracleError, BudgetExhaustedError):
             raise
         except Exception as error:
@@ -147,28 +151,28 @@ class Preference(OracleBase):
 
     def _read(self, said: Any) -> int:
         """The answer in what a judge said."""
-        if isinstance(said, Awaitable):
-            if inspect.iscoroutine(said):
-                said.close()
-            raise OracleError(
-                f"the preference answered {said!r:.80}, which has to be awaited: give the async "
-                "function itself"
-            )
         choice = said if self._parse is None else self._parse(said)
         if isinstance(choice, str):
-            word = choice.strip(" \t\r\n\"'`*.").lower()
+            word = plain_word(choice)
             if (answer := ANSWERS.get(word)) is not None:
                 return answer
             who, _, what = word.partition(" ")
             if what == "infeasible" and who in INFEASIBLE:
                 return INFEASIBLE[who]
-        elif is_bool(choice) and getattr(choice, "ndim", 0) == 0:
+        elif is_bool(choice) and math.prod(getattr(choice, "shape", ())) == 1:
             return -1 if choice else +1
+        hint = "; parse= finds it in a longer text" if isinstance(choice, str) else ""
+        if isinstance(choice, int | float | np.number):
+            hint = "; numbers may mean either point, so compare: bool(score_a > score_b)"
         raise OracleError(
             f'the preference answered {choice!r:.80}, expected "a", "b", "tie", "left" (a), '
             '"right" (b), "a infeasible", "b infeasible", "both infeasible" or a bool (True: a is '
-            "preferred)"
+            f"preferred){hint}"
         )
+
+
+async def _awaited(said: Awaitable[Any]) -> Any:
+    return await said
 
 
 def _is_async(f: Callable[..., Any]) -> bool:

@@ -23,7 +23,7 @@ from .._support.check import (
     function,
     instance,
     nonnegative,
-    one_of,
+    plain_word,
     positive,
     positive_int,
     several,
@@ -401,7 +401,7 @@ class Study:
     def tell(
         self,
         duel: Duel | int,
-        answer: str,
+        answer: str | bool,
         rater: str | None = None,
         skip_if_finished: bool = False,
     ) -> Duel:
@@ -411,12 +411,13 @@ class Study:
         ----------
         duel : Duel or int
             The duel, or its id.
-        answer : str
-            Which point is better: "a" or "b". A "tie" is an answer; a "skip" is none, and another
-            question is asked. How much better it is may be said, too: "a slightly", "a clearly".
-            Each rater may mean their own by it. A point that cannot be loses against the other one:
-            "a infeasible", "b infeasible", or "both infeasible", which is a skip. An infeasible
-            item of a catalogue is neither shown nor recommended again, as long as there is another.
+        answer : str or bool
+            Which point is better, "a" or "b"; or True or False, whether a is. Capitals and spaces
+            do not matter. A "tie" is an answer; a "skip" is none, and another question is asked.
+            How much better it is may be said, too: "a slightly", "a clearly". Each rater may mean
+            their own by it. A point that cannot be loses against the other one: "a infeasible", "b
+            infeasible", or "both infeasible", which is a skip. An infeasible item of a catalogue is
+            neither shown nor recommended again, as long as there is another.
 
             Of more than two points the answer may name the best one, such as "c", or rank some or
             all from the best to the worst: "c>a", "c>bd>a", "c>b=d>a". Letters side by side are not
@@ -445,13 +446,18 @@ class Study:
     def _tell(
         self,
         duel: Duel | int,
-        answer: str,
+        answer: str | bool,
         rater: str | None = None,
         skip_if_finished: bool = False,
         durable: bool = True,
     ) -> Duel:
         """`tell`, which need not wait for the disk."""
-        number = duel.id if isinstance(duel, Duel) else positive_int(duel, "duel", least=0)
+        if isinstance(duel, Duel):
+            number = duel.id
+        elif isinstance(duel, int | np.integer):
+            number = positive_int(duel, "duel", least=0)
+        else:
+            raise ArgumentError(f"duel must be a Duel or its id, got {duel!r:.80}")
         rater = _rater(rater)
 
         def decide() -> list[Event]:
@@ -463,17 +469,19 @@ class Study:
             entry = entries[number]
             infeasible = strength = None
             if entry.more:
-                said = canonical(answer, len(entry.points))
+                said = plain_word(answer) if isinstance(answer, str) else answer
+                said = canonical(said, len(entry.points))  # type: ignore[arg-type]
             else:
-                one_of(answer, "answer", (*WORDS, *GRADED, *INFEASIBLE))
-                said, infeasible = INFEASIBLE.get(answer, (answer, None))
+                said = _word(answer)
+                said, infeasible = INFEASIBLE.get(said, (said, None))
                 said, strength = GRADED.get(said, (said, None))
             if not entry.is_open:
                 if skip_if_finished:
                     return []
                 what = "was withdrawn" if entry.withdrawn else f"was answered {entry.answer!r}"
                 raise AlreadyAnsweredError(
-                    f"duel {number} {what}; skip_if_finished=True ignores a second answer"
+                    f"duel {number} {what}; undo takes the last answer back, and "
+                    "skip_if_finished=True ignores a second one"
                 )
             event: Event = {"kind": "answer", "duel": number, "answer": said}
             event |= {"infeasible": infeasible} if infeasible else {}
@@ -1184,7 +1192,7 @@ class Study:
         pool = as_executor(executor)
         callbacks = several(callbacks, "callbacks", "functions of the study and a duel")
         for callback in callbacks:
-            function(callback, "callbacks", "the study and a duel")
+            function(callback, "callbacks", "the study and a duel", 2)
         catch = (
             (catch,) if isinstance(catch, type) else several(catch, "catch", "types of exceptions")
         )
@@ -1326,6 +1334,23 @@ def _verdicts(player: Player) -> dict[str, Verdict]:
         return {}
     seen = player.method.observers(player.manifold, player.state)
     return {name: one.verdict for name, one in seen.items() if one.verdict is not None}
+
+
+def _word(answer: object) -> str:
+    """The answer to a pair, as the log holds it."""
+    if isinstance(answer, bool | np.bool_):
+        return "a" if answer else "b"
+    said: Any = plain_word(answer) if isinstance(answer, str) else answer
+    words, hint = (*WORDS, *GRADED, *INFEASIBLE), ""
+    if isinstance(said, str) and said in words:
+        return said
+    if isinstance(said, str) and said in ("left", "right"):
+        hint = "; duel.left says which point that is"
+    elif isinstance(answer, int | float | np.number):
+        hint = "; a number may mean either point"
+    raise ArgumentError(
+        f"answer must be one of {', '.join(map(repr, words))}, got {answer!r:.80}{hint}"
+    )
 
 
 def _rater(rater: object) -> str | None:

@@ -49,10 +49,17 @@ def export_text(name: str, settings: dict[str, Any], rows: Sequence[Row]) -> str
 
 def write_export(path: Path, text: str) -> None:
     """Write a file that is complete or not there at all; StorageError if it cannot be."""
+    if path.suffix.lower() == ".csv":
+        raise ArgumentError(
+            f"path {str(path)!r} ends in .csv, but an export is JSON lines, as in 'study.jsonl'; "
+            "study.to_dataframe().to_csv(path) writes a table"
+        )
     try:
         write_whole(path, text)
     except OSError as error:
-        raise StorageError(f"path {str(path)!r} cannot be written: {error}") from error
+        raise StorageError(
+            f"path {str(path)!r} cannot be written: {error.strerror or error}"
+        ) from error
 
 
 def read_export(path: Path) -> Export:

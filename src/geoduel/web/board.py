@@ -21,7 +21,7 @@ from urllib.parse import urlencode
 
 import numpy as np
 
-from .._support.check import function, instance, positive, positive_int, several, text
+from .._support.check import function, instance, positive, positive_int, several, takes, text
 from ..errors import (
     AlreadyAnsweredError,
     ArgumentError,
@@ -149,7 +149,8 @@ class Board:
     ) -> None:
         instance(study, "study", Study, "a Study")
         if render is not None:
-            function(render, "render", "a point")
+            items = study.catalogue is not None and takes(render, 2)  # point and index
+            function(render, "render", "a point", 2 if items else 1)
         if finish is not None:
             function(finish, "finish", "the board")
         for name, value in {"title": title, "question": question, "key": key}.items():

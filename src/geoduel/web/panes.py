@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import io
 import math
+import mimetypes
 import re
 import sys
 from dataclasses import dataclass
+from pathlib import Path, PurePath
 from typing import Any
 
 import numpy as np
@@ -109,10 +111,11 @@ def content(result: Any, full: bool = False) -> Content | Turned:
     Parameters
     ----------
     result : object
-        A Pillow image, a Matplotlib figure, bytes of a picture, sound or film, or a pair of bytes
-        and type. Text that starts with ``<svg``, with any other ``<`` (HTML), or with neither
-        (plain text). Anything that shows itself in a notebook (``_repr_svg_``, ``_repr_png_``,
-        ``_repr_html_``). `Content` or `Turned`.
+        A Pillow image, a Matplotlib figure, an array of uint8, the ``pathlib.Path`` of a file,
+        bytes of a picture, sound or film, or a pair of bytes and type. Text that starts with
+        ``<svg``, with any other ``<`` (HTML), or with neither (plain text). Anything that shows
+        itself in a notebook (``_repr_svg_``, ``_repr_png_``, ``_repr_html_``). `Content` or
+        `Turned`.
     full : bool
         Pictures in their full size and without loss, to be kept; else for the screen.
 
@@ -142,6 +145,13 @@ def content(result: Any, full: bool = False) -> Content | Turned:
         return Content(result.encode(), "text/html" if start.startswith("<") else "text/plain")
     if isinstance(result, tuple) and len(result) == 2 and isinstance(result[1], str):
         return Content(bytes(result[0]), result[1])
+    if isinstance(result, PurePath):
+        data, guess = Path(result).read_bytes(), mimetypes.guess_type(result.name)[0]
+        return Content(data, guess or _sniff(data[:16]))
+    if isinstance(result, np.ndarray) and result.dtype == np.uint8:
+        from PIL import Image
+
+        return _picture(Image.fromarray(result), full)
     if isinstance(result, bytes | bytearray):
         return Content(bytes(result), _sniff(bytes(result[:16])))
     module = type(result).__module__.partition(".")[0]
@@ -158,8 +168,9 @@ def content(result: Any, full: bool = False) -> Content | Turned:
         if data:
             return Content(data.encode() if isinstance(data, str) else bytes(data), media_type)
     raise ArgumentError(
-        "render must return a Pillow image, a Matplotlib figure, text, SVG, HTML, bytes, or bytes "
-        f"and their type; got {type(result).__name__}"
+        "render must return a Pillow image, a Matplotlib figure, an array of uint8, the Path of a "
+        "file, text, SVG, HTML, bytes, or bytes and their type; got "
+        f"{type(result).__name__}{' of ' * hasattr(result, 'dtype')}{getattr(result, 'dtype', '')}"
     )
 
 

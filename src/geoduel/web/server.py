@@ -14,6 +14,7 @@ import webbrowser
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from traceback import extract_tb
 from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import quote, urlsplit
 
@@ -160,6 +161,8 @@ def serve(
 
     if isinstance(study, Study):
         boards = [Board(study, render, **options)]
+    elif isinstance(study, str):
+        raise ArgumentError(f"study must be a Study, a Board or several, got {study!r:.80}")
     elif options or render is not None:
         given = ", ".join(options) or "render"
         raise ArgumentError(
@@ -267,7 +270,7 @@ def load_study_file(place: str) -> tuple[Any, Any]:
     Parameters
     ----------
     place : str
-        ``FILE.py:NAME``.
+        ``FILE.py:NAME``; the name is "study" if left out.
 
     Returns
     -------
@@ -285,7 +288,7 @@ def load_study_file(place: str) -> tuple[Any, Any]:
         from ..study import Study
         from .board import Board
 
-    file, _, name = place.rpartition(":")
+    file, _, name = (place, "", "study") if place.endswith(".py") else place.rpartition(":")
     if not file.endswith(".py") or not name:
         raise ArgumentError(f"the study must be given as FILE.py:NAME, got {place!r}")
     if not Path(file).is_file():
@@ -295,9 +298,20 @@ def load_study_file(place: str) -> tuple[Any, Any]:
         raise ArgumentError(f"{file} cannot be run")
     module = sys.modules[spec.name] = importlib.util.module_from_spec(spec)
     sys.path.insert(0, str(Path(file).resolve().parent))  # its neighbours can be imported
-    spec.loader.exec_module(module)
+    try:
+        spec.loader.exec_module(module)
+    except GeoduelError:
+        raise
+    except Exception as error:  # in their own file, of which the last line run says where
+        lines = [line for path, line, *_ in extract_tb(error.__traceback__) if path == spec.origin]
+        if isinstance(error, SyntaxError):
+            lines, error = [error.lineno], SyntaxError(error.msg)
+        where = f"{file}, line {lines[-1]}" if lines else file
+        raise ArgumentError(f"{where}: {type(error).__name__}: {error}") from error
     if not hasattr(module, name):
-        raise ArgumentError(f"{file} defines no {name!r}")
+        studies = [key for key, value in vars(module).items() if isinstance(value, Study)]
+        known = f"; its studies are {', '.join(studies)}" if studies else " and no study"
+        raise ArgumentError(f"{file} defines no {name!r}{known}")
     found = getattr(module, name)
     if isinstance(found, Study):
         return found, getattr(module, "render", None)

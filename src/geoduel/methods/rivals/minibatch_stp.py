@@ -47,7 +47,7 @@ class MinibatchDuels:
     def __init__(
         self, losses: Callable[[Array, np.ndarray], Array], n: int, size: int, rng: Any = None
     ) -> None:
-        function(losses, "losses", "a point and rows")
+        function(losses, "losses", "a point and rows", 2)
         self.losses, self.n = losses, positive_int(n, "n")
         self.size, self.rng = positive_int(size, "size"), as_generator(rng)
         if size > n:

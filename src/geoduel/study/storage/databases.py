@@ -121,7 +121,10 @@ def database(url: str) -> Database:
     """
     scheme, is_url, rest = text(url, "storage").partition("://")
     if not is_url:
-        raise ArgumentError(f"storage must be a URL such as 'sqlite:///duels.db', got {url!r}")
+        hint = f"; perhaps 'sqlite:///{url}' is meant" if url.endswith((".db", ".sqlite")) else ""
+        raise ArgumentError(
+            f"storage must be a URL such as 'sqlite:///duels.db', got {url!r}{hint}"
+        )
     kind = scheme.partition("+")[0]  # a driver may follow; each database has one here
     if kind == "sqlite":
         return SQLite(url, rest)

@@ -82,5 +82,5 @@ class MemoryStorage(Storage):
 
     def _find(self, name: str) -> _Kept:
         if name not in self._studies:
-            raise UnknownStudyError(name)
+            raise UnknownStudyError(name, others=self.names())
         return self._studies[name]

@@ -131,7 +131,7 @@ class SQLStorage(Storage):
         asked = "SELECT settings FROM geoduel_studies WHERE name = ?"
         found = self._run(lambda db: self._one(db, asked, name), reading=True)
         if found is None:
-            raise UnknownStudyError(name)
+            raise UnknownStudyError(name, others=self.names())
         return found
 
     def delete(self, name: str) -> None:

@@ -214,14 +214,14 @@ function tables({ raters, pairs, camps, unit }) {
   const made = [];
   if (raters.length)
     made.push(table("Raters",
-      ["Name", "Verdict", "Answers", "Ties", "Skips", "Usual time", "Agrees with itself", "Agrees with the result", "Own answers alone: off by"],
+      ["Name", "Verdict", "Answers", "Ties", "Skips", "Usual time", "Agrees with itself", "Agrees with the result", "Own favourite: off by"],
       raters.map((r) => [r.name || "(no name)", said(r.verdict, r.evidence), r.answers, r.ties, r.skips,
         seconds(r.seconds), share(r.consistency), share(r.with_result), said(apart(r.apart), r.compared)])));
   if (camps.length)
-    made.push(table("Raters who like different things", ["Raters", "Their best point is known to"],
+    made.push(table("Raters who like different things", ["Raters", "How well their favourite is known"],
       camps.map((c) => [c.members.join(", "), c.uncertainty === null ? "–" : `within ${written(c.uncertainty, unit)} (80 % sure)`])));
   if (pairs.length)
-    made.push(table("Agreement between raters", ["Raters", "What each is recommended is apart by", "Same answers"],
+    made.push(table("Agreement between raters", ["Raters", "Distance between their favourites", "Same answers"],
       pairs.map((p) => [p.raters.join(" and "), apart(p.apart), share(p.same)])));
   return made;
 }
