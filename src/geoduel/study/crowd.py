@@ -259,7 +259,7 @@ def shrunk(
 def rarer(sizes: Sequence[int]) -> float:
     """Log of how much rarer a split into camps of these sizes is than one taste, a priori.
 
-    Raters come one after another, and each joins a camp the likelier, the larger it is (the Chinese
-    restaurant process): one who stands alone is not as rare as one of all possible splits.
+    Raters come one after another, and each joins a camp the likelier, the larger it is: the Chinese
+    restaurant process. So one who stands alone is not as rare as each of all possible splits.
     """
     return math.lgamma(sum(sizes)) - sum(map(math.lgamma, sizes))
