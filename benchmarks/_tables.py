@@ -50,7 +50,7 @@ def about(rows: Iterable[dict[str, Any]], *also: str) -> list[str]:
     versions: dict[str, set[str]] = {}
     for row in rows:
         versions.setdefault(row["machine"], set()).add(row["geoduel"])
-    words = [f"geoduel {' and '.join(sorted(v))}, {m}" for m, v in sorted(versions.items())]
+    words = [f"geoduel {listed(sorted(v))}, {m}" for m, v in sorted(versions.items())]
     for key in also:
         found = [row[key] for row in rows]
         if key == "seeds" and all(isinstance(one, list) and len(one) == 2 for one in found):
@@ -58,6 +58,11 @@ def about(rows: Iterable[dict[str, Any]], *also: str) -> list[str]:
         told = sorted({str(one) for one in found})
         words.append(f"{key} {', '.join(told)}")
     return ["", "Measured with " + "; ".join(words) + "."]
+
+
+def listed(words: list[str]) -> str:
+    """As in a sentence: "a, b and c"."""
+    return " and ".join(filter(None, (", ".join(words[:-1]), words[-1])))
 
 
 def merged(ranges: list[list[int]]) -> list[list[int]]:

@@ -37,6 +37,7 @@ from geoduel.oracles.people import SLOPE, Person
 KNOWN = (
     "fits the model",
     "root loss",
+    "Weber fraction 0.06",
     "Weber fraction 0.15",
     "heavy-tailed noise",
     "tiring",

@@ -84,6 +84,17 @@ METHOD_VERSIONS = {
         "rdngd": 2,
         "rrdngd": 2,
     },
+    "0.7.0": {
+        "auto": 7,
+        "bisection": 6,
+        "block": 2,
+        "duel-csa": 5,
+        "duel-newton": 7,
+        "ideal-point": 10,
+        "order-cd": 2,
+        "rdngd": 2,
+        "rrdngd": 2,
+    },
 }
 PUBLIC = sorted(set(geoduel.__all__) - {"__version__"})
 GUIDE = [

@@ -13,14 +13,15 @@ import geoduel as gd
 from geoduel.methods.frame import Frame
 from geoduel.study.crowd import (
     SCATTER,
+    SURE,
     Disagreement,
     Heard,
     Own,
     Sums,
     own_ideal,
     partition,
+    rarer,
     shrunk,
-    ways,
 )
 
 UNIT = math.pi / 4
@@ -96,7 +97,7 @@ def test_one_taste_is_one_camp():
         for _ in range(50):
             split = partition(owns(4 * rng.standard_normal((n, 2))), UNIT)
             assert len(split.camps) == 1
-            assert split.log_odds < 0
+            assert split.log_odds < SURE - 1
             assert min(SCATTER) * UNIT <= split.scatters[0] <= max(SCATTER) * UNIT
 
 
@@ -112,10 +113,21 @@ def test_many_raters_are_split_in_seconds():
     assert split.camps == [list(range(0, 50, 2)), list(range(1, 50, 2))]
 
 
-def test_ways_to_split():
-    """Stirling numbers of the second kind; all together they are Bell's."""
-    assert math.exp(ways(6, 2)) == pytest.approx(31)
-    assert sum(math.exp(ways(6, k)) for k in range(1, 7)) == pytest.approx(203)
+def test_raters_join_camps_as_guests_join_tables():
+    """The Chinese restaurant process is a distribution, and a lone rater is one seat in n - 1."""
+
+    def seated(n):
+        """Sizes of the camps in every split of n raters."""
+        for sizes in seated(n - 1) if n > 1 else [()]:
+            yield (*sizes, 1)
+            for i, size in enumerate(sizes):
+                yield (*sizes[:i], size + 1, *sizes[i + 1 :])
+
+    splits = list(seated(6))
+    assert len(splits) == 203  # Bell's number
+    assert sum(math.exp(-rarer(sizes)) for sizes in splits) == pytest.approx(6)  # 6!/5!
+    assert rarer([6]) == 0
+    assert rarer([5, 1]) == pytest.approx(math.log(5))
 
 
 def test_own_results_are_drawn_to_the_common_one():

@@ -38,7 +38,7 @@ LAPSE = 0.08  # share of answers that ignore the question
 NEAR = 1 / 9  # own ideals are as likely within this of the common result as beyond
 SCATTER = {1 / 45: 0.5, 1 / 11: 0.5}  # of own ideals about a common one, and how often
 SAMPLES, ROUNDS, LEAST = 600, 6, 30  # of importance sampling; effective samples in each round
-SURE = 3.0  # log-odds of several camps against one taste, from which on they are reported
+SURE = 2.5  # log-odds of several camps against one taste, from which on they are reported
 
 
 @dataclass(frozen=True)
@@ -221,7 +221,7 @@ def partition(owns: Sequence[Own], unit: float) -> Split:
 
     def log_odds(camps: list[Any]) -> float:
         total = sum(evidence for _, _, evidence in camps)
-        return total - steps[-1][0][2] - ways(len(owns), len(camps))
+        return total - steps[-1][0][2] - rarer([len(members) for members, *_ in camps])
 
     several = [(log_odds(c) - SURE * (len(c) - 1), -i) for i, c in enumerate(steps[:-1])]
     surplus, i = max(several, default=(-math.inf, 0))
@@ -256,9 +256,10 @@ def shrunk(
     return point, math.sqrt(weight) * radius
 
 
-def ways(n: int, k: int) -> float:
-    """Log of the number of ways to split n raters into k camps (Stirling, second kind)."""
-    row = [1.0] + [0.0] * k
-    for _ in range(n):
-        row = [0.0] + [row[j - 1] + j * row[j] for j in range(1, k + 1)]
-    return math.log(row[k])
+def rarer(sizes: Sequence[int]) -> float:
+    """Log of how much rarer a split into camps of these sizes is than one taste, a priori.
+
+    Raters come one after another, and each joins a camp the likelier, the larger it is: the Chinese
+    restaurant process. So one who stands alone is not as rare as each of all possible splits.
+    """
+    return math.lgamma(sum(sizes)) - sum(map(math.lgamma, sizes))

@@ -170,7 +170,7 @@ def test_on_a_circle_it_does_not_matter_where_the_start_is():
             state = method.update(PLANE, state, *pair, answer, rng, left=1)
         assert posterior(state).sum() == pytest.approx(1)
         found.append((float(PLANE.dist(state.best, PLANE.from_angle(3.0))), state.uncertainty))
-    assert np.ptp(found, axis=0) == pytest.approx(0, abs=DEGREE)  # the cells differ
+    assert np.ptp(found, axis=0) == pytest.approx(0, abs=2 * DEGREE)  # the cells differ
     assert found[0][0] < 30 * DEGREE
 
 
@@ -245,7 +245,7 @@ def test_on_a_circle_the_shortest_half_may_cross_the_cut():
     assert one == pytest.approx(-95, abs=0.1)
 
 
-@pytest.mark.parametrize("asymmetry", [-0.45, 0.0, 0.45])
+@pytest.mark.parametrize("asymmetry", [-0.6, -0.45, 0.0, 0.8])
 def test_two_widths_tell_an_asymmetry_from_another_ideal(asymmetry):
     """m ± h are as good for the ideal m + a·h, whatever is asked at one width alone."""
     answers = []
@@ -408,7 +408,7 @@ def test_the_prior_is_about_flat_in_its_radius_and_reaches_everywhere(radius):
     )
     assert np.diff(below).min() > 0.1 / 100_000 * (1 if radius == math.inf else 0.5)
     within = 2 * prior_below(space, radius, np.array([min(radius, math.pi)]))[0]
-    assert within > 0.8
+    assert within > 0.7
 
 
 def found(method, manifold, x0, truth, n, seed=0):

@@ -49,7 +49,7 @@ NARROW, NARROWER = 2.0, 1.4  # the least of them, in JND, before the posterior i
 USUAL = 5.0  # the least that the widest may be, in JND
 DECAY_BEYOND = 30.0  # decay rate of the prior's core beyond its radius, per radius
 TAIL = 0.08  # share of the prior in its tail, which reaches everywhere
-EVEN = 0.1  # share of the prior that is even, where the space is bounded
+EVEN = 0.2  # share of the prior that is even, where the space is bounded
 REACH = 1e9  # furthest ideal, in radii of the prior
 FLOOR = 1e-30  # of what a table may say against an ideal, which it might take back
 CLOSE = 15.0  # JND that hold nine tenths of the posterior, where questions are for a window
@@ -61,7 +61,11 @@ EASY_AT = 0.95  # predicted probability of the likelier answer to an easy questi
 
 # Grid of what a rater may be like, with prior weights. The first three shape the logistic.
 JNDS = ((1 / 9, 1 / 3, 1.0, 3.0, 9.0), (0.02, 0.39, 1.0, 0.39, 0.02))  # factors
-ASYMMETRIES = ((-0.5, -0.2, 0.0, 0.2, 0.5), (0.02, 0.12, 0.72, 0.12, 0.02))
+# Where the steps are larger than a quarter, people between two of them contradict both.
+ASYMMETRIES = (
+    (-0.75, -0.5, -0.25, 0.0, 0.25, 0.5, 0.75),
+    (0.01, 0.015, 0.115, 0.72, 0.115, 0.015, 0.01),
+)
 WEBERS = ((0.0, 0.08, 0.25), (0.6, 0.25, 0.15))
 # Shares of lapses, and of "left" among those.
 LAPSES = (
@@ -74,7 +78,7 @@ TIES = ((TIE_MEDIAN, 3 * TIE_MEDIAN), (0.5, 0.5))
 # Weights for the stated region: of the JNDs, the first of which stands for all smaller ones, too,
 # and of the asymmetries.
 STATED = (2.0, 1.0, 1.0, 1.0, 1.0)
-STATED_ASYMMETRIES = (0.2, 0.2, 0.2, 0.2, 0.2)
+STATED_ASYMMETRIES = (1 / 7,) * 7
 
 
 class Space(NamedTuple):
@@ -151,7 +155,7 @@ class BisectionState(NamedTuple):
         Cells of the grid, of ideals.
     prior : ndarray of shape (n,)
         Mass of each cell.
-    tables : ndarray of shape (raters, 75, 7, n)
+    tables : ndarray of shape (raters, 105, 7, n)
         Likelihood times prior of what the rater is like: (JND, asymmetry, Weber fraction), lapses.
     raters : Raters
         The raters of the tables.
@@ -187,15 +191,15 @@ class BisectionState(NamedTuple):
 
 
 class RaterGrid(NamedTuple):
-    """The raters' parameters, flattened: 75 that shape the logistic, 7 that mix it."""
+    """The raters' parameters, flattened: 105 that shape the logistic, 7 that mix it."""
 
     jnd: np.ndarray
     asymmetry: np.ndarray
     weber: np.ndarray
     lapse: np.ndarray
     left: np.ndarray
-    weight: np.ndarray  # (75, 7)
-    stated: np.ndarray  # (75,): times these the weights are those for the stated region
+    weight: np.ndarray  # (105, 7)
+    stated: np.ndarray  # (105,): times these the weights are those for the stated region
 
 
 def _rater_grid() -> RaterGrid:
@@ -236,14 +240,15 @@ class Bisection(PersonMethod):
     circle, or an endless line. Raters are independent given the ideal, so raters who contradict
     themselves get a flat factor and count less. Questions and recommendation lean on the assumed
     JND, and expect little asymmetry. The stated region does not: there p(JND) is about flat, over a
-    factor of nine either way, and so is p(asymmetry), up to one half.
-    The region also allows for the possibility that nobody looks, and is then as wide as the prior.
+    factor of nine either way, and so is p(asymmetry), up to three quarters. The region also allows
+    for the possibility that nobody looks, and is then as wide as the prior.
 
     Parameters
     ----------
     domain, x_tol, parallel, min_radius, jnd, prior_radius, catch
         As in `geoduel.methods.people.questions.PersonMethod`. An assumed JND that is wrong by a
-        factor of 3 does little harm. About a fifth of the belief lies beyond the radius.
+        factor of 3 does little harm. On a circle, a fifth to a quarter of the belief lies beyond
+        the radius.
 
     References
     ----------
@@ -262,7 +267,7 @@ class Bisection(PersonMethod):
     True
     """
 
-    version: ClassVar[int] = 5
+    version: ClassVar[int] = 6
     graded: ClassVar[bool] = True
 
     def start(self, manifold: Manifold, x0: Array, rng: np.random.Generator) -> BisectionState:
@@ -632,7 +637,7 @@ class Bisection(PersonMethod):
 
     @staticmethod
     def _average(state: BisectionState, cells: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """For each ideal, of a typical rater: weights of the 75 shapes, and the share of lapses."""
+        """For each ideal, of a typical rater: weights of the shapes, and the share of lapses."""
         q = sum(_conditional(t[..., cells]) for t in state.tables) / len(state.tables)
         lapse = RATER_GRID.lapse.astype(np.float32)
         looked = np.matmul(1 - lapse, q)
