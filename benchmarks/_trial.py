@@ -109,6 +109,8 @@ def watch(
 ) -> Usual:
     """Run tests without a fault, those that `folder` does not know from an earlier run.
 
+    It knows a file of tests as long as neither that nor a module that its tests run has changed.
+
     Parameters
     ----------
     files : sequence of str
@@ -116,7 +118,7 @@ def watch(
     modules : sequence of str
         Paths below ``src/geoduel`` whose lines count.
     folder : Path
-        Keeps what was seen, for this state of the source.
+        Keeps what was seen.
     seconds : float
         Processor time of one file's tests; those that come later are left out.
     end : float
@@ -124,31 +126,41 @@ def watch(
     """
     import coverage
 
-    folder = folder / digest(SOURCE / module for module in modules)
     folder.mkdir(parents=True, exist_ok=True)
     states = {file: digest([ROOT / file]) for file in files}
+    code = {module: digest([SOURCE / module]) for module in modules}
     known: dict[str, Path] = {}  # file of tests, where it was watched last
     for path in sorted(folder.glob("*.json"), key=lambda path: path.stat().st_mtime):
-        seen = json.loads(path.read_text())["states"]
-        known |= {file: path for file in seen if states.get(file) == seen[file]}
+        seen = json.loads(path.read_text())
+        for file, state in seen["states"].items():
+            if state == states.get(file) and all(
+                seen["code"][module] == code.get(module) for module in seen["ran"].get(file, ())
+            ):
+                known[file] = path
     new = [file for file in states if file not in known]
     for k in range(0, len(new), CHUNK):
         if time.time() > end:
             break
         some = new[k : k + CHUNK]
         path = folder / f"{digest([ROOT / file for file in some])}.json"
-        each = _in_child(lambda s=some, p=path: _watched(s, modules, p, seconds)) or {}
-        path.write_text(json.dumps({"states": {f: states[f] for f in some}, "each": each}))
+        seen = _in_child(lambda s=some, p=path: _watched(s, modules, p, seconds))
+        seen = seen or {"each": {}, "ran": {}}
+        path.write_text(json.dumps({"states": {f: states[f] for f in some}, "code": code} | seen))
         known |= dict.fromkeys(some, path)
-        print(f"watched {sum(each.values()):.0f} s of {' '.join(some)}", flush=True)
+        spent = sum(seen["each"].values())
+        print(f"watched {spent:.0f} s of {' '.join(some)}", flush=True)
     usual = Usual(files=set(known))
     every = coverage.CoverageData(no_disk=True)
     for path in sorted(set(known.values())):
-        each = json.loads(path.read_text())["each"]
-        here = {test for test in each if known.get(test.split("::")[0]) == path}
-        usual.each |= {test: each[test] for test in here}
-        data = coverage.CoverageData(str(path.with_suffix(".coverage")))
-        data.read()
+        seen = json.loads(path.read_text())
+        here = {test for test in seen["each"] if known.get(test.split("::")[0]) == path}
+        usual.each |= {test: seen["each"][test] for test in here}
+        kept = coverage.CoverageData(str(path.with_suffix(".coverage")))
+        kept.read()
+        data = coverage.CoverageData(no_disk=True)
+        data.update(kept)
+        other = [module for module in seen["code"] if seen["code"][module] != code.get(module)]
+        data.purge_files([str(SOURCE / module) for module in other])  # its lines were others then
         every.update(data)
         for module in modules:
             near = usual.near.setdefault(module, {})
@@ -165,7 +177,10 @@ def watch(
 
 
 def _watched(files: list[str], modules: Sequence[str], path: Path, seconds: float) -> Any:
-    """Time of each test that passes; which lines it runs is kept beside ``path``."""
+    """Time of each test that passes, and the modules that each file's tests run.
+
+    Which lines a test runs is kept beside ``path``.
+    """
     import coverage
 
     cov = coverage.Coverage(
@@ -180,7 +195,17 @@ def _watched(files: list[str], modules: Sequence[str], path: Path, seconds: floa
     _pytest(files, plugin)
     cov.stop()
     cov.save()
-    return plugin.each
+    return {"each": plugin.each, "ran": _ran(cov.get_data(), modules)}
+
+
+def _ran(data: Any, modules: Sequence[str]) -> dict[str, list[str]]:
+    """By file of tests, the modules that its tests run, beyond importing them."""
+    ran: dict[str, list[str]] = {}
+    for module in modules:
+        found = data.contexts_by_lineno(str(SOURCE / module)).values()
+        for file in {test.split("::")[0] for tests in found for test in tests if test}:
+            ran.setdefault(file, []).append(module)
+    return ran
 
 
 def digest(paths: Iterable[Path]) -> str:
