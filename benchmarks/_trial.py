@@ -16,9 +16,11 @@ import sys
 import tempfile
 import time
 import traceback
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import cache
 from itertools import zip_longest
 from pathlib import Path
 from types import CodeType, FunctionType
@@ -255,7 +257,9 @@ class _Watch(_Plugin):
         spent: dict[str, float] = {}
         for file in dict.fromkeys(test.split("::")[0] for test in self.items):
             names = [test for test in self.items if test.split("::")[0] == file]
-            for test, failed, seconds in self.tests(names):
+            before = Counter[str]()  # the first case of each test comes before the second of any
+            nth = {n: before.update([n.split("[")[0]]) or before[n.split("[")[0]] for n in names}
+            for test, failed, seconds in self.tests(sorted(names, key=nth.__getitem__)):
                 if not failed:
                     self.each[test] = seconds
                 spent[file] = spent.get(file, 0.0) + seconds
@@ -397,14 +401,20 @@ def _pytest(tests: list[str], plugin: Any) -> int:
 
 def _statement(mutant: Mutant) -> range:
     """The lines of the statement that a mutant changes, of a compound one its head."""
-    best = range(mutant.line, mutant.line + 1)
-    for node in ast.walk(parsed(mutant.module)):
-        if isinstance(node, ast.stmt) and node.lineno <= mutant.line <= (node.end_lineno or 0):
+    around = [lines for lines in _statements(mutant.module) if mutant.line in lines]
+    return around[-1] if around else range(mutant.line, mutant.line + 1)
+
+
+@cache
+def _statements(module: str) -> list[range]:
+    """The lines of all statements in a module, of compound ones their heads; outer ones first."""
+    found = []
+    for node in ast.walk(parsed(module)):
+        if isinstance(node, ast.stmt) and not isinstance(node, ast.FunctionDef | ast.ClassDef):
             body = getattr(node, "body", None)
             end = body[0].lineno - 1 if isinstance(body, list) else node.end_lineno or 0
-            if mutant.line <= end and not isinstance(node, ast.FunctionDef | ast.ClassDef):
-                best = range(node.lineno, end + 1)
-    return best
+            found.append(range(node.lineno, end + 1))
+    return found
 
 
 def _put(mutant: Mutant) -> bool:
