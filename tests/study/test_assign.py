@@ -70,6 +70,18 @@ def test_a_lease_ends():
     assert len(study.duels) == 2
 
 
+def test_the_wait_is_for_the_question_that_has_been_out_for_longest(monkeypatch):
+    study, now = newton(lease=600.0), time.time()
+    for seconds, rater in ((0, "ann"), (100, "bob")):
+        monkeypatch.setattr(time, "time", lambda seconds=seconds: now + seconds)
+        study.ask(rater=rater)
+    for seconds, wait in ((150, 450), (599, 1)):
+        monkeypatch.setattr(time, "time", lambda seconds=seconds: now + seconds)
+        with pytest.raises(errors.NothingToAskError, match="all 2 open") as caught:
+            study.ask(rater="cyd")
+        assert caught.value.retry_after == pytest.approx(wait, abs=0.01)
+
+
 def test_no_more_questions_than_are_useful_at_once(monkeypatch):
     """Three on a sphere of two dimensions, but no rater has to wait for another."""
     study = gd.create_study(SPHERE, "ideal-point", rng=0)
@@ -199,6 +211,17 @@ def test_repeats_that_are_out_count_as_done_for_their_rater_alone(nudge):
     for name in ("ann", "bob"):  # of three questions 1.5 are due: two
         held = [study.ask(n, rater=name) for n in (2, 3, 4, 5)]
         assert [sum(d.role == "repeat" for d in duels) for duels in held] == [1, 2, 2, 2]
+
+
+def test_a_repeat_that_somebody_else_took_over_is_due_again(nudge):
+    study = gd.create_study(SPHERE, nudge(), rng=0, repeats=0.9, lease=0.05)
+    for name in ("ann", *5 * ["cyd"]):
+        study.tell(study.ask(rater=name), "a")
+    assert study.ask(rater="ann").of == 0
+    time.sleep(0.06)
+    taken = study.ask(rater="bob")
+    assert (taken.role, taken.of) == ("repeat", 0)
+    assert study.ask(rater="ann").of == 0
 
 
 def test_an_own_result_is_asked_about_in_the_first_sixty_questions(nudge, monkeypatch):

@@ -1,5 +1,7 @@
 """DuelNewton: duels needed, invariances, noise, and where it stops."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
@@ -293,3 +295,21 @@ def test_smoothing_costs_little_where_there_is_nothing_to_smooth():
 def test_smoothing_is_a_positive_number_or_none(method, wrong):
     with pytest.raises(ArgumentError, match="smoothing"):
         method(smoothing=wrong)
+
+
+@pytest.mark.parametrize("flip", [0.0, 0.3])
+def test_where_answers_are_wrong_a_ranking_is_heard_beyond_neighbours(flip):
+    """Of four in order these are three pairs of neighbours, and two of those beyond."""
+    oracle = gd.from_objective(lambda x: np.vecdot(x, x), vectorized=True)
+    heard = []
+
+    def note(progress):
+        if isinstance(progress.state, NewtonState):
+            heard.append((progress.state.noisy, len(progress.state.window.answers)))
+
+    method = gd.DuelNewton(ranking=4)
+    noisy = gd.Noisy(oracle, flip=flip, rng=0)
+    gd.minimize(noisy, gd.Euclidean(4), np.ones(4), method=method, budget=60, rng=0, callback=note)
+    for (_, before), (wrong, after) in pairwise(heard):
+        assert after - before == (2 if wrong else 3) or after == 30  # the most that are kept
+    assert heard[-1][0] == (flip > 0)
