@@ -583,3 +583,15 @@ def test_rankings_of_lopsided_people_are_not_believed_too_much():
                 state = method.choose(SPHERE, state, points[order[left:]], 0, rng)
         inside += person.error(state.best) <= state.uncertainty
     assert inside >= 4  # of 8; without a tilt one
+
+
+def test_of_few_items_all_pairs_are_asked_before_one_is_asked_again():
+    sphere = gd.Sphere(3)
+    items = sphere.random_point(np.random.default_rng(0), (4,))
+    study = gd.create_study(sphere, "ideal-point", among=items, rng=0, repeats=0.0)
+    asked = set()
+    for _ in range(6):
+        duel = study.ask()
+        study.tell(duel, "a")
+        asked.add(frozenset(duel.items))
+    assert len(asked) == 6
