@@ -18,6 +18,7 @@ from geoduel.methods.people.ideal_point import (
     SOON,
     WIDTH,
     WIDTHS,
+    _known,
     accuracy,
     imagined_worlds,
 )
@@ -585,13 +586,9 @@ def test_rankings_of_lopsided_people_are_not_believed_too_much():
     assert inside >= 4  # of 8; without a tilt one
 
 
-def test_of_few_items_all_pairs_are_asked_before_one_is_asked_again():
-    sphere = gd.Sphere(3)
-    items = sphere.random_point(np.random.default_rng(0), (4,))
-    study = gd.create_study(sphere, "ideal-point", among=items, rng=0, repeats=0.0)
-    asked = set()
-    for _ in range(6):
-        duel = study.ask()
-        study.tell(duel, "a")
-        asked.add(frozenset(duel.items))
-    assert len(asked) == 6
+def test_pairs_that_were_asked_are_known_either_way_round():
+    x, y, z = np.eye(3)
+    state = gd.IdealPoint().start(SPHERE, x, np.random.default_rng(0))
+    first, second = np.array([x, y, y, z]), np.array([y, x, z, x])
+    found = _known(first, second, state, [(y, x), (z, y)])
+    np.testing.assert_array_equal(found, [True, True, True, False])
