@@ -14,8 +14,8 @@ Those that mean the same are in ``alike.json`` with the reason, and count as nei
 
 Where ``--minutes`` are too few, the first half goes to watching the tests of modules in random
 order, and the mutants of those modules are tried in the second. What was seen is kept in
-``--folder``, so that a run that was interrupted goes on; survivors are tried again when a test has
-changed. Without arguments a handful of mutants; with ``--full`` 500.
+``--folder``, so that a run that was interrupted goes on; survivors are tried again when one of
+their tests has changed. Without arguments a handful of mutants; with ``--full`` 500.
 Needs what `make mutants` installs.
 """
 
@@ -27,7 +27,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -102,7 +102,6 @@ class Book:
 
     def __init__(self, path: Path, modules: Sequence[str]) -> None:
         self.path = path
-        self.tests = digest(ROOT.glob("tests/**/*.py"))
         self.states = {module: digest([SOURCE / module]) for module in modules}
         self.rows: dict[tuple[str, int], dict[str, Any]] = {}
         self.read()
@@ -118,37 +117,42 @@ class Book:
         """What is known of a mutant."""
         return self.rows.get((mutant.module, mutant.number))
 
-    def knows(self, mutant: Mutant) -> bool:
-        """Whether a mutant need not be tried."""
+    def knows(self, mutant: Mutant, tests: Iterable[str]) -> bool:
+        """Whether a mutant need not be tried with these tests."""
         row = self.of(mutant)
-        return row is not None and (row["test"] is not None or row["tests"] == self.tests)
+        return row is not None and (row["test"] is not None or row["tests"] == _state(tests))
 
-    def add(self, mutant: Mutant, test: str | None, run: int) -> None:
-        """Keep what came of a mutant: the test that saw it, and how many were tried."""
+    def add(self, mutant: Mutant, test: str | None, tests: Collection[str]) -> None:
+        """Keep what came of a mutant: the test that saw it, and which were tried."""
         row = {
             "module": mutant.module,
             "number": mutant.number,
             "line": mutant.line,
             "change": mutant.change(),
             "test": test,
-            "run": run,
+            "run": len(tests),
             "state": self.states[mutant.module],
-            "tests": self.tests,
+            "tests": _state(tests),
         }
         with self.path.open("a") as file:
             file.write(json.dumps(row) + "\n")
-        found = "killed by " + test if test else f"SURVIVED {run} tests"
+        found = "killed by " + test if test else f"SURVIVED {len(tests)} tests"
         print(f"{mutant.module}:{mutant.line} {row['change']}  {found}", file=sys.stderr)
+
+
+def _state(tests: Iterable[str]) -> str:
+    """Digest of the files that tests are in."""
+    return digest(ROOT / file for file in {test.split("::")[0] for test in tests})
 
 
 def try_all(sample: Sequence[Mutant], usual: Usual, book: Book, seconds: float, end: float) -> None:
     """Try mutants until the time is up."""
-    left = [mutant for mutant in sample if not book.knows(mutant)]
-    plans = {m: usual.tests_of(m, own_tests(m.module), seconds) for m in left}
+    plans = {m: usual.tests_of(m, own_tests(m.module), seconds) for m in sample}
+    left = [mutant for mutant in sample if not book.knows(mutant, plans[mutant])]
     early = {mutant for mutant in left if usual.acts_at_import(mutant)}
 
     def report(mutant: Mutant, test: str | None) -> None:
-        book.add(mutant, test, len(plans[mutant]))
+        book.add(mutant, test, plans[mutant])
 
     for k in range(0, len(left), 100):  # what is known when the time is up is a sample too
         some = left[k : k + 100]
