@@ -498,3 +498,9 @@ def test_what_is_not_tangent_is_told():
         "makes, relative to the largest entry, is 1, expected 0",
     ):
         Globe().check_tangent(x, x, "step")
+
+
+def test_a_class_that_lacks_what_defines_a_geometry_has_no_instances():
+    """`exp` may be left to `geodesic`, and either to the other: which is said when it is called."""
+    seven = {"dim", "point_shape", "inner", "exp", "log", "to_tangent", "to_manifold"}
+    assert Manifold.__abstractmethods__ == seven - {"exp"}

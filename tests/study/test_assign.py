@@ -242,6 +242,19 @@ def test_an_own_result_is_asked_about_in_the_first_sixty_questions(nudge, monkey
     assert own.count(True) == 1
 
 
+def test_sides_follow_from_the_seed_and_the_number_of_the_duel(nudge):
+    """Whatever else was logged in between; earlier formats counted all events."""
+    study = gd.create_study(SPHERE, nudge(), rng=5, repeats=0.0)
+    for point in SPHERE.random_point(np.random.default_rng(0), (6,)):
+        study.tell(study.ask(rater="ann"), "a")
+        study.enqueue(point, np.eye(3)[0])
+        study.tell(study.ask(rater="bob"), "skip")
+    seed = study.settings["seed"]
+    for duel in study.duels:
+        first = np.random.default_rng([seed, duel.id, 1]).random() < 0.5
+        assert duel.left == ("a" if first else "b")
+
+
 def test_the_budget_is_kept(nudge):
     study = gd.create_study(SPHERE, nudge(), rng=0, budget=4)
     first = study.ask(3)
