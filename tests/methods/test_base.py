@@ -12,6 +12,7 @@ import geoduel as gd
 from geoduel.errors import ArgumentError
 from geoduel.methods import METHODS
 from geoduel.methods.base import default_radius, default_step, pick
+from geoduel.methods.people.questions import QuestionMethod
 
 SPHERE = gd.Sphere(3)
 CAP = gd.Ball(SPHERE, np.array([0.0, 0.0, 1.0]), 0.5)
