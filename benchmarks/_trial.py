@@ -107,18 +107,23 @@ class Usual:
 
 
 def watch(
-    files: Sequence[str], modules: Sequence[str], folder: Path, seconds: float, end: float
+    files: Sequence[str],
+    own: dict[str, list[str]],
+    folder: Path,
+    seconds: float,
+    end: float,
 ) -> Usual:
     """Run tests without a fault, those that `folder` does not know from an earlier run.
 
-    It knows a file of tests as long as neither that nor a module that its tests run has changed.
+    It knows a file of tests until that changes, or the module whose own tests are in it. Of a
+    module that has changed the own tests alone tell which lines are run.
 
     Parameters
     ----------
     files : sequence of str
         Files of tests, or of code with doctests.
-    modules : sequence of str
-        Paths below ``src/geoduel`` whose lines count.
+    own : dict
+        Paths below ``src/geoduel`` of the modules whose lines count, each with its own tests.
     folder : Path
         Keeps what was seen.
     seconds : float
@@ -129,15 +134,15 @@ def watch(
     import coverage
 
     folder.mkdir(parents=True, exist_ok=True)
+    modules, owners = list(own), {file: {m for m in own if file in own[m]} for file in files}
     states = {file: digest([ROOT / file]) for file in files}
     code = {module: digest([SOURCE / module]) for module in modules}
     known: dict[str, Path] = {}  # file of tests, where it was watched last
     for path in sorted(folder.glob("*.json"), key=lambda path: path.stat().st_mtime):
         seen = json.loads(path.read_text())
+        changed = {module for module, state in code.items() if seen["code"].get(module) != state}
         for file, state in seen["states"].items():
-            if state == states.get(file) and all(
-                seen["code"][module] == code.get(module) for module in seen["ran"].get(file, ())
-            ):
+            if state == states.get(file) and changed.isdisjoint(owners[file]):
                 known[file] = path
     new = [file for file in states if file not in known]
     for k in range(0, len(new), CHUNK):
@@ -145,12 +150,11 @@ def watch(
             break
         some = new[k : k + CHUNK]
         path = folder / f"{digest([ROOT / file for file in some])}.json"
-        seen = _in_child(lambda s=some, p=path: _watched(s, modules, p, seconds))
-        seen = seen or {"each": {}, "ran": {}}
-        path.write_text(json.dumps({"states": {f: states[f] for f in some}, "code": code} | seen))
+        each = _in_child(lambda s=some, p=path: _watched(s, modules, p, seconds)) or {}
+        kept = {"states": {file: states[file] for file in some}, "code": code, "each": each}
+        path.write_text(json.dumps(kept))
         known |= dict.fromkeys(some, path)
-        spent = sum(seen["each"].values())
-        print(f"watched {spent:.0f} s of {' '.join(some)}", flush=True)
+        print(f"watched {sum(each.values()):.0f} s of {' '.join(some)}", flush=True)
     usual = Usual(files=set(known))
     every = coverage.CoverageData(no_disk=True)
     for path in sorted(set(known.values())):
@@ -179,10 +183,7 @@ def watch(
 
 
 def _watched(files: list[str], modules: Sequence[str], path: Path, seconds: float) -> Any:
-    """Time of each test that passes, and the modules that each file's tests run.
-
-    Which lines a test runs is kept beside ``path``.
-    """
+    """Time of each test that passes; which lines it runs is kept beside ``path``."""
     import coverage
 
     cov = coverage.Coverage(
@@ -197,17 +198,7 @@ def _watched(files: list[str], modules: Sequence[str], path: Path, seconds: floa
     _pytest(files, plugin)
     cov.stop()
     cov.save()
-    return {"each": plugin.each, "ran": _ran(cov.get_data(), modules)}
-
-
-def _ran(data: Any, modules: Sequence[str]) -> dict[str, list[str]]:
-    """By file of tests, the modules that its tests run, beyond importing them."""
-    ran: dict[str, list[str]] = {}
-    for module in modules:
-        found = data.contexts_by_lineno(str(SOURCE / module)).values()
-        for file in {test.split("::")[0] for tests in found for test in tests if test}:
-            ran.setdefault(file, []).append(module)
-    return ran
+    return plugin.each
 
 
 def digest(paths: Iterable[Path]) -> str:

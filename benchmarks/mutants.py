@@ -180,12 +180,11 @@ def main() -> None:
     load_others()
     parts = args.modules or (PARTS if args.full else ["manifolds/sphere.py"])
     modules = modules_of(parts)
-    files = [file for module in shuffled(modules, args.seed) for file in own_tests(module)]
-    if args.full:
-        files += all_tests()
+    own = {module: own_tests(module) for module in shuffled(modules, args.seed)}
+    files = [file for tests in own.values() for file in tests] + all_tests() * args.full
     began = time.time()
-    usual = watch(files, modules, args.folder, WATCHED, began + 30 * args.minutes)
-    ready = [module for module in modules if usual.files.issuperset(own_tests(module))]
+    usual = watch(files, own, args.folder, WATCHED, began + 30 * args.minutes)
+    ready = [module for module in modules if usual.files.issuperset(own[module])]
     drawn = draw(modules, args.mutants or (500 if args.full else 3), args.seed)
     sample = [mutant for mutant in drawn if mutant.module in ready]
     book = Book(args.folder / "mutants.jsonl", modules)
