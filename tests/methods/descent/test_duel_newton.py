@@ -331,6 +331,5 @@ def test_probes_that_have_grown_are_kept_unless_the_point_has_become_worse(answe
     point, before = next(steps)
     np.testing.assert_array_equal(before, np.zeros(2))
     with pytest.raises(StopIteration) as end:
-        while True:
-            steps.send(answer)
+        steps.send(answer)
     np.testing.assert_array_equal(end.value.value.point, before if answer > 0 else point)
