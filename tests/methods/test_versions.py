@@ -104,7 +104,9 @@ def run(case: str, said: str | None = None) -> dict[str, Any]:
 
 @pytest.mark.parametrize("case", CASES)
 def test_methods_still_ask_what_their_version_asked(case):
-    before = json.loads(FILE.read_text())[case]
+    kept, name = json.loads(FILE.read_text()), case.split()[0]
+    assert METHODS[name].version == kept["versions"][name]
+    before = kept[case]
     now = run(case, before["said"])
     loose = 0.02 if "ideal-point" in case else 1e-5  # particles amplify rounding
     assert now["said"] == before["said"]
