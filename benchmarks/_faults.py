@@ -65,9 +65,9 @@ class Mutant:
 
     def tree(self) -> ast.Module:
         """The whole module with the fault in it."""
-        return ast.fix_missing_locations(
-            _Faults(self.module, self.number).visit(parsed(self.module))
-        )
+        tree = parsed(self.module)
+        _Faults(self.module, self.number).generic_visit(tree)  # in place
+        return ast.fix_missing_locations(tree)
 
     def change(self) -> str:
         """The lines that differ, in one, without comments."""
@@ -157,7 +157,8 @@ class _Faults(ast.NodeTransformer):
             return node
         for other in _others(node):
             here, kind, inside = len(self.found), type(node).__name__, self.depth > 0
-            self.found.append(Mutant(self.module, here, node.lineno, kind, inside))
+            line = getattr(node, "lineno", 0)
+            self.found.append(Mutant(self.module, here, line, kind, inside))
             if here == self.number:
                 return ast.copy_location(other, node)
         return super().visit(node)

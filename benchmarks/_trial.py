@@ -16,9 +16,11 @@ import sys
 import tempfile
 import time
 import traceback
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import cache
 from itertools import zip_longest
 from pathlib import Path
 from types import CodeType, FunctionType
@@ -105,18 +107,25 @@ class Usual:
 
 
 def watch(
-    files: Sequence[str], modules: Sequence[str], folder: Path, seconds: float, end: float
+    files: Sequence[str],
+    own: dict[str, list[str]],
+    folder: Path,
+    seconds: float,
+    end: float,
 ) -> Usual:
     """Run tests without a fault, those that `folder` does not know from an earlier run.
+
+    It knows a file of tests until that changes, or the module whose own tests are in it. Of a
+    module that has changed the own tests alone tell which lines are run.
 
     Parameters
     ----------
     files : sequence of str
         Files of tests, or of code with doctests.
-    modules : sequence of str
-        Paths below ``src/geoduel`` whose lines count.
+    own : dict
+        Paths below ``src/geoduel`` of the modules whose lines count, each with its own tests.
     folder : Path
-        Keeps what was seen, for this state of the source.
+        Keeps what was seen.
     seconds : float
         Processor time of one file's tests; those that come later are left out.
     end : float
@@ -124,13 +133,17 @@ def watch(
     """
     import coverage
 
-    folder = folder / digest(SOURCE / module for module in modules)
     folder.mkdir(parents=True, exist_ok=True)
+    modules, owners = list(own), {file: {m for m in own if file in own[m]} for file in files}
     states = {file: digest([ROOT / file]) for file in files}
+    code = {module: digest([SOURCE / module]) for module in modules}
     known: dict[str, Path] = {}  # file of tests, where it was watched last
     for path in sorted(folder.glob("*.json"), key=lambda path: path.stat().st_mtime):
-        seen = json.loads(path.read_text())["states"]
-        known |= {file: path for file in seen if states.get(file) == seen[file]}
+        seen = json.loads(path.read_text())
+        changed = {module for module, state in code.items() if seen["code"].get(module) != state}
+        for file, state in seen["states"].items():
+            if state == states.get(file) and changed.isdisjoint(owners[file]):
+                known[file] = path
     new = [file for file in states if file not in known]
     for k in range(0, len(new), CHUNK):
         if time.time() > end:
@@ -138,17 +151,22 @@ def watch(
         some = new[k : k + CHUNK]
         path = folder / f"{digest([ROOT / file for file in some])}.json"
         each = _in_child(lambda s=some, p=path: _watched(s, modules, p, seconds)) or {}
-        path.write_text(json.dumps({"states": {f: states[f] for f in some}, "each": each}))
+        kept = {"states": {file: states[file] for file in some}, "code": code, "each": each}
+        path.write_text(json.dumps(kept))
         known |= dict.fromkeys(some, path)
         print(f"watched {sum(each.values()):.0f} s of {' '.join(some)}", flush=True)
     usual = Usual(files=set(known))
     every = coverage.CoverageData(no_disk=True)
     for path in sorted(set(known.values())):
-        each = json.loads(path.read_text())["each"]
-        here = {test for test in each if known.get(test.split("::")[0]) == path}
-        usual.each |= {test: each[test] for test in here}
-        data = coverage.CoverageData(str(path.with_suffix(".coverage")))
-        data.read()
+        seen = json.loads(path.read_text())
+        here = {test for test in seen["each"] if known.get(test.split("::")[0]) == path}
+        usual.each |= {test: seen["each"][test] for test in here}
+        kept = coverage.CoverageData(str(path.with_suffix(".coverage")))
+        kept.read()
+        data = coverage.CoverageData(no_disk=True)
+        data.update(kept)
+        other = [module for module in seen["code"] if seen["code"][module] != code.get(module)]
+        data.purge_files([str(SOURCE / module) for module in other])  # its lines were others then
         every.update(data)
         for module in modules:
             near = usual.near.setdefault(module, {})
@@ -230,7 +248,9 @@ class _Watch(_Plugin):
         spent: dict[str, float] = {}
         for file in dict.fromkeys(test.split("::")[0] for test in self.items):
             names = [test for test in self.items if test.split("::")[0] == file]
-            for test, failed, seconds in self.tests(names):
+            before = Counter[str]()  # the first case of each test comes before the second of any
+            nth = {n: before.update([n.split("[")[0]]) or before[n.split("[")[0]] for n in names}
+            for test, failed, seconds in self.tests(sorted(names, key=nth.__getitem__)):
                 if not failed:
                     self.each[test] = seconds
                 spent[file] = spent.get(file, 0.0) + seconds
@@ -372,14 +392,20 @@ def _pytest(tests: list[str], plugin: Any) -> int:
 
 def _statement(mutant: Mutant) -> range:
     """The lines of the statement that a mutant changes, of a compound one its head."""
-    best = range(mutant.line, mutant.line + 1)
-    for node in ast.walk(parsed(mutant.module)):
-        if isinstance(node, ast.stmt) and node.lineno <= mutant.line <= (node.end_lineno or 0):
+    around = [lines for lines in _statements(mutant.module) if mutant.line in lines]
+    return around[-1] if around else range(mutant.line, mutant.line + 1)
+
+
+@cache
+def _statements(module: str) -> list[range]:
+    """The lines of all statements in a module, of compound ones their heads; outer ones first."""
+    found = []
+    for node in ast.walk(parsed(module)):
+        if isinstance(node, ast.stmt) and not isinstance(node, ast.FunctionDef | ast.ClassDef):
             body = getattr(node, "body", None)
             end = body[0].lineno - 1 if isinstance(body, list) else node.end_lineno or 0
-            if mutant.line <= end and not isinstance(node, ast.FunctionDef | ast.ClassDef):
-                best = range(node.lineno, end + 1)
-    return best
+            found.append(range(node.lineno, end + 1))
+    return found
 
 
 def _put(mutant: Mutant) -> bool:

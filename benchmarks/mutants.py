@@ -14,8 +14,8 @@ Those that mean the same are in ``alike.json`` with the reason, and count as nei
 
 Where ``--minutes`` are too few, the first half goes to watching the tests of modules in random
 order, and the mutants of those modules are tried in the second. What was seen is kept in
-``--folder``, so that a run that was interrupted goes on; survivors are tried again when a test has
-changed. Without arguments a handful of mutants; with ``--full`` 500.
+``--folder``, so that a run that was interrupted goes on; survivors are tried again when one of
+their tests has changed. Without arguments a handful of mutants; with ``--full`` 500.
 Needs what `make mutants` installs.
 """
 
@@ -26,7 +26,8 @@ import random
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -44,7 +45,7 @@ TESTS = (
     " test_schedules.py web/test_guard.py web/test_guarded.py web/test_adversaries.py"
     " web/test_app.py web/test_keys.py web/test_connections.py web/test_owner.py web/test_server.py"
 )
-WATCHED = 25.0  # seconds of one file's tests
+WATCHED = 8.0  # seconds of one file's tests
 ALIKE = Path(__file__).with_name("alike.json")
 
 
@@ -56,13 +57,23 @@ def modules_of(parts: Sequence[str]) -> list[str]:
 
 
 def draw(modules: list[str], n: int, seed: int) -> list[Mutant]:
-    """A sample of mutants; faults of one kind in one line count as one place."""
-    places: dict[tuple[str, int, str], list[Mutant]] = {}
-    for mutant in (mutant for module in modules for mutant in mutants_of(module)):
-        places.setdefault((mutant.module, mutant.line, mutant.kind), []).append(mutant)
-    rng = random.Random(seed)
-    chosen = rng.sample(sorted(places), min(n, len(places)))
-    return [rng.choice(places[place]) for place in chosen]
+    """A sample of mutants; faults of one kind in one line count as one place.
+
+    Each place has a random number of its own, and the least are drawn: a change of the code
+    changes the sample only where it is.
+    """
+    places: dict[tuple[str, str, str, int], list[Mutant]] = {}
+    for module in modules:
+        lines = (SOURCE / module).read_text(encoding="utf-8").splitlines()
+        before = Counter[str]()
+        nth = [before.update([line]) or before[line] for line in map(str.strip, lines)]
+        for mutant in mutants_of(module):
+            k = mutant.line - 1
+            place = module, mutant.kind, lines[k].strip(), nth[k]
+            places.setdefault(place, []).append(mutant)
+    numbers = {place: random.Random(f"{seed} {place}") for place in places}
+    order = sorted(places, key=lambda place: numbers[place].random())
+    return [numbers[place].choice(places[place]) for place in order[:n]]
 
 
 def own_tests(module: str) -> list[str]:
@@ -91,7 +102,6 @@ class Book:
 
     def __init__(self, path: Path, modules: Sequence[str]) -> None:
         self.path = path
-        self.tests = digest(ROOT.glob("tests/**/*.py"))
         self.states = {module: digest([SOURCE / module]) for module in modules}
         self.rows: dict[tuple[str, int], dict[str, Any]] = {}
         self.read()
@@ -107,37 +117,42 @@ class Book:
         """What is known of a mutant."""
         return self.rows.get((mutant.module, mutant.number))
 
-    def knows(self, mutant: Mutant) -> bool:
-        """Whether a mutant need not be tried."""
+    def knows(self, mutant: Mutant, tests: Iterable[str]) -> bool:
+        """Whether a mutant need not be tried with these tests."""
         row = self.of(mutant)
-        return row is not None and (row["test"] is not None or row["tests"] == self.tests)
+        return row is not None and (row["test"] is not None or row["tests"] == _state(tests))
 
-    def add(self, mutant: Mutant, test: str | None, run: int) -> None:
-        """Keep what came of a mutant: the test that saw it, and how many were tried."""
+    def add(self, mutant: Mutant, test: str | None, tests: Collection[str]) -> None:
+        """Keep what came of a mutant: the test that saw it, and which were tried."""
         row = {
             "module": mutant.module,
             "number": mutant.number,
             "line": mutant.line,
             "change": mutant.change(),
             "test": test,
-            "run": run,
+            "run": len(tests),
             "state": self.states[mutant.module],
-            "tests": self.tests,
+            "tests": _state(tests),
         }
         with self.path.open("a") as file:
             file.write(json.dumps(row) + "\n")
-        found = "killed by " + test if test else f"SURVIVED {run} tests"
+        found = "killed by " + test if test else f"SURVIVED {len(tests)} tests"
         print(f"{mutant.module}:{mutant.line} {row['change']}  {found}", file=sys.stderr)
+
+
+def _state(tests: Iterable[str]) -> str:
+    """Digest of the files that tests are in."""
+    return digest(ROOT / file for file in {test.split("::")[0] for test in tests})
 
 
 def try_all(sample: Sequence[Mutant], usual: Usual, book: Book, seconds: float, end: float) -> None:
     """Try mutants until the time is up."""
-    left = [mutant for mutant in sample if not book.knows(mutant)]
-    plans = {m: usual.tests_of(m, own_tests(m.module), seconds) for m in left}
+    plans = {m: usual.tests_of(m, own_tests(m.module), seconds) for m in sample}
+    left = [mutant for mutant in sample if not book.knows(mutant, plans[mutant])]
     early = {mutant for mutant in left if usual.acts_at_import(mutant)}
 
     def report(mutant: Mutant, test: str | None) -> None:
-        book.add(mutant, test, len(plans[mutant]))
+        book.add(mutant, test, plans[mutant])
 
     for k in range(0, len(left), 100):  # what is known when the time is up is a sample too
         some = left[k : k + 100]
@@ -165,12 +180,11 @@ def main() -> None:
     load_others()
     parts = args.modules or (PARTS if args.full else ["manifolds/sphere.py"])
     modules = modules_of(parts)
-    files = [file for module in shuffled(modules, args.seed) for file in own_tests(module)]
-    if args.full:
-        files += all_tests()
+    own = {module: own_tests(module) for module in shuffled(modules, args.seed)}
+    files = [file for tests in own.values() for file in tests] + all_tests() * args.full
     began = time.time()
-    usual = watch(files, modules, args.folder, WATCHED, began + 30 * args.minutes)
-    ready = [module for module in modules if usual.files.issuperset(own_tests(module))]
+    usual = watch(files, own, args.folder, WATCHED, began + 30 * args.minutes)
+    ready = [module for module in modules if usual.files.issuperset(own[module])]
     drawn = draw(modules, args.mutants or (500 if args.full else 3), args.seed)
     sample = [mutant for mutant in drawn if mutant.module in ready]
     book = Book(args.folder / "mutants.jsonl", modules)

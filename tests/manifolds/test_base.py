@@ -498,3 +498,14 @@ def test_what_is_not_tangent_is_told():
         "makes, relative to the largest entry, is 1, expected 0",
     ):
         Globe().check_tangent(x, x, "step")
+
+
+SIX = ("dim", "point_shape", "inner", "log", "to_tangent", "to_manifold")
+
+
+@pytest.mark.parametrize("lacks", SIX)
+def test_a_class_that_lacks_what_defines_a_geometry_has_no_instances(lacks):
+    """`exp` may be left to `geodesic`, and either to the other: which is said when it is called."""
+    kind = type("Some", (Manifold,), {name: None for name in SIX if name != lacks})
+    with pytest.raises(TypeError, match=f"abstract method '?{lacks}'?"):
+        kind()

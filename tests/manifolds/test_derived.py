@@ -164,6 +164,20 @@ def test_transport_goes_on_beyond_the_cut_locus():
     close(bare.transport_along(x, v, w), sphere.transport_along(x, v, w))
 
 
+@pytest.mark.parametrize("unit", [1e-3, 1e3])
+def test_transport_does_not_depend_on_the_unit_of_length(unit):
+    class Scaled(Bare):
+        injectivity_radius = unit * np.pi
+        typical_dist = unit * np.pi / 2
+
+        def inner(self, x, u, v):
+            return unit**2 * self.whole.inner(x, u, v)
+
+    sphere = Sphere(3)
+    x, v, w = np.eye(3)[0], 5 * np.eye(3)[1], np.array([0.0, 1.0, 2.0])
+    close(Scaled(sphere).transport_along(x, v, w), sphere.transport_along(x, v, w))
+
+
 def test_many_vectors_are_transported_along_one_geodesic():
     sphere, bare, rng = Sphere(4), Bare(Sphere(4)), np.random.default_rng(6)
     x = sphere.random_point(rng)

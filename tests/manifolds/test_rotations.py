@@ -440,3 +440,9 @@ def test_gradients_are_derivatives(n, length):
     if length == 1.3:
         toward = -m.inner(y, m.log(y, x), at_y) / m.dist(x, y)
         np.testing.assert_allclose((gradient.numpy() * at_y).sum(), toward, atol=1e-12)
+
+
+def test_a_turn_that_is_stretched_is_no_reflection():
+    """Its determinant is 1/8: what is wrong is the length of its columns."""
+    with pytest.raises(NotOnManifoldError, match="largest entry of"):
+        Rotations(3).check_point(0.5 * np.eye(3))

@@ -6,6 +6,7 @@ import pytest
 import geoduel as gd
 from geoduel.methods.descent.first_step import Begin
 from geoduel.methods.descent.noise import PACE
+from geoduel.methods.descent.plateau import PlateauWalk
 from geoduel.methods.restarts import Restarted
 from geoduel.problems import Karcher
 
@@ -47,6 +48,15 @@ def test_geodesics_that_end_are_not_followed_too_far(method):
         oracle = gd.from_objective(lambda x, kind=kind, goal=goal: kind.dist(x, goal))
         result = gd.minimize(oracle, kind, x0, method=method, budget=250, rng=0)
         assert kind.dist(result.x, goal) < 0.02 * kind.dist(x0, goal)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_in_a_domain_of_one_point_a_run_ends(method):
+    box = gd.Box(np.ones(2), np.ones(2))
+    options = {"method": method, "domain": box, "budget": 9, "rng": 0}
+    result = gd.minimize(lambda x, y: 1, box.manifold, np.ones(2), **options)
+    assert result.stop_reason == "resolution"
+    np.testing.assert_array_equal(result.x, 1)
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -345,3 +355,16 @@ def test_starts_about_which_f_is_even_are_left_within_twenty_duels(name, method)
     )  # fmt: skip
     assert next(duels for duels, left in moved if left) <= 20
     assert f(result.x) < f(x0) - 0.1 or (name, method) == ("saddle", "block")
+
+
+@pytest.mark.parametrize("restarted", [False, True])
+def test_a_walk_begins_again_from_its_best_point_and_has_no_use_for_other_duels(restarted):
+    plane, rng, method = gd.Euclidean(2), np.random.default_rng(0), gd.Auto(restarts=np.inf)
+    walk = PlateauWalk().start(plane, np.ones(2), 0.5)._replace(best=np.zeros(2))
+    state = Restarted(walk, np.ones(2), 1.0, stop="budget") if restarted else walk
+    assert method.learn(plane, state, np.ones(2), np.zeros(2), 1) == state
+    again = method.again(plane, state, rng, 0.1)
+    local = again.local if restarted else again
+    assert isinstance(local, Begin)
+    np.testing.assert_array_equal(local.point, np.zeros(2))
+    assert again.stop is None

@@ -12,6 +12,7 @@ import geoduel as gd
 from geoduel.errors import ArgumentError
 from geoduel.methods import METHODS
 from geoduel.methods.base import default_radius, default_step, pick
+from geoduel.methods.people.questions import QuestionMethod
 
 SPHERE = gd.Sphere(3)
 CAP = gd.Ball(SPHERE, np.array([0.0, 0.0, 1.0]), 0.5)
@@ -281,3 +282,8 @@ def test_the_default_radius_is_between_rounding_and_its_root(dtype):
 def test_the_default_step_shrinks_in_high_dimension():
     steps = [default_step(gd.Euclidean(d)) / gd.Euclidean(d).typical_dist for d in (1, 6, 100)]
     assert steps == pytest.approx([0.2, 0.2, 0.05])
+
+
+def test_what_a_method_must_define():
+    assert gd.Method.__abstractmethods__ == {"start", "step"}
+    assert QuestionMethod.__abstractmethods__ == {"start", "propose", "update"}

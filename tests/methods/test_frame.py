@@ -130,6 +130,32 @@ def test_entering_a_domain_ends_at_the_projection():
     assert frame.enter(plane, disc)[0] is frame
 
 
+def test_what_has_no_nearest_point_of_a_domain_becomes_the_base():
+    """Both ends of an arc of the circle are as near to the point opposite to its middle."""
+    circle, x = gd.Torus(1), np.array([np.pi / 2])
+    frame, arc = Frame(x, None), gd.Ball(circle, np.zeros(1), 2.0)
+    opposite, beside = np.array([np.pi / 2]), np.array([1.0])
+    np.testing.assert_array_equal(frame.at(circle, opposite, arc), x)
+    step, end = frame.land(circle, opposite, arc)
+    np.testing.assert_array_equal(step, 0)
+    np.testing.assert_array_equal(end, x)
+    both = frame.at(circle, np.array([opposite, beside]), arc)
+    np.testing.assert_allclose(both, [x, [2.0]], rtol=1e-15)
+
+
+def test_no_step_ends_opposite_to_where_it_began():
+    """There the way back is not unique, and coordinates would be any."""
+    sphere, x = gd.Sphere(3), np.array([0.0, 0.0, 1.0])
+
+    class Opposite(gd.Ball):
+        def project(self, x):
+            return -self.center
+
+    step, end = Frame(x, np.eye(2)).land(sphere, np.array([0.3, 0.0]), Opposite(sphere, x, 1.0))
+    np.testing.assert_array_equal(step, 0)
+    np.testing.assert_array_equal(end, x)
+
+
 @pytest.mark.parametrize("method", ["duel-newton", "duel-csa", "block"])
 def test_several_problems_at_once_are_refused_by_the_method_itself(method):
     """`minimize` runs each for itself."""

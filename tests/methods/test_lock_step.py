@@ -1,12 +1,16 @@
 """LockStep: every problem of many does what it would do alone."""
 
 import warnings
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 import pytest
 
 import geoduel as gd
-from geoduel.errors import DivergenceWarning, GeoduelWarning, OracleError
+from geoduel.errors import DivergenceWarning, GeoduelWarning, OracleError, OutOfRangeError
+from geoduel.methods import lock_step
+from geoduel.methods.base import SOUND
 from geoduel.methods.named import METHODS
 from geoduel.methods.people.questions import QuestionMethod
 
@@ -255,3 +259,67 @@ def test_the_dtype_is_kept(method):
     result = together(x0=x0, method=method, x_tol=1e-2, budget=600)
     assert result.x.dtype == np.float32
     np.testing.assert_allclose(result.x, CENTRES, atol=0.02)
+
+
+class At(NamedTuple):
+    """State of `Fails`."""
+
+    point: np.ndarray
+    best: np.ndarray
+    k: int = 0
+
+
+@dataclass(frozen=True)
+class Fails(gd.Method):
+    """Moves by 0.1; from starts with a negative first coordinate something else happens."""
+
+    single: ClassVar[bool] = True
+    how: str = ""
+
+    def start(self, manifold, x0, rng):
+        return At(x0, x0)
+
+    def step(self, manifold, state, rng):
+        x, bad = state.point, state.best[0] < 0 and state.k >= SOUND + 2
+        if bad and self.how == "too far":
+            raise OutOfRangeError("too far out")
+        if bad and self.how == "fault":
+            raise ZeroDivisionError("a fault of the method")
+        if self.how == "leaves and fails" and np.isnan(x).any():
+            raise ValueError("of a point that is none")
+        if not (bad and self.how == "asks nothing"):
+            yield x, x + 0.1
+        away = np.nan if bad and "leaves" in self.how else 0.1
+        return At(x + away, state.best, state.k + 1)
+
+
+PAIR = np.array([[-1.0, 0.0], [1.0, 0.0]])  # the first problem fails, the second does not
+
+
+def failing(how, steps):
+    oracle = gd.from_objective(lambda x: np.vecdot(x, x), vectorized=True)
+    return together(oracle, x0=PAIR, manifold=gd.Euclidean(2), method=Fails(how), iterations=steps)
+
+
+@pytest.mark.parametrize("how", ["too far", "leaves", "leaves and fails"])
+@pytest.mark.parametrize("steps", [2 * SOUND, 2 * SOUND + 9])
+def test_a_problem_whose_run_leaves_the_manifold_ends_alone(how, steps):
+    """It goes back to where it was last seen to be sound, and the others go on."""
+    result = failing(how, steps)
+    assert result.each.stop_reason.tolist() == ["diverges", "iterations"]
+    np.testing.assert_allclose(result.x_last, PAIR + 0.1 * np.array([[SOUND], [steps]]))
+    assert result.each.duels[1] == steps
+
+
+def test_a_fault_of_the_method_in_one_problem_is_raised_as_it_is():
+    with pytest.raises(ZeroDivisionError, match="of the method") as caught:
+        failing("fault", 2 * SOUND)
+    assert caught.value.result.each.duels.tolist() == [SOUND + 2, SOUND + 3]
+
+
+def test_a_problem_that_asks_nothing_any_more_ends_alone(monkeypatch):
+    monkeypatch.setattr(lock_step, "IDLE", 20)  # steps, of a thousand
+    result = failing("asks nothing", SOUND + 40)
+    assert result.each.stop_reason.tolist() == ["idle", "iterations"]
+    assert result.each.duels.tolist() == [SOUND + 2, SOUND + 40]
+    np.testing.assert_allclose(result.x_last[0], PAIR[0] + 0.1 * (SOUND + 2 + 20 + 1))

@@ -10,6 +10,7 @@ from geoduel.domains.mixture import Mixture
 from geoduel.errors import ArgumentError
 from geoduel.methods import Mixed
 from geoduel.methods.mixed import MixedState, _beats, _others
+from geoduel.methods.named import METHODS
 
 KINDS = "abcde"
 SPACE = gd.space(
@@ -325,3 +326,10 @@ def test_bad_arguments_are_named(make, words):
 
 def loss_of_two(a, b):
     return int(np.sign(loss(a) - loss(b)))
+
+
+def test_it_asks_as_many_at_once_and_ends_as_the_method_of_the_continuous_factors():
+    inner = gd.DuelNewton(parallel=3, x_tol=0.25)
+    assert (Mixed(inner).parallel, Mixed(inner).x_tol) == (3, 0.25)
+    for method in (inner, METHODS["one-plus-one"]()):
+        assert Mixed(method).feasible_first == method.feasible_first

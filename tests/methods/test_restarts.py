@@ -90,6 +90,23 @@ def test_several_problems_are_not_begun_again_by_themselves():
     assert result.stop_reason == "resolution"
 
 
+def test_what_is_expected_counts_the_runs_that_were_not_smoothed():
+    smoothed, seen = {}, []
+
+    def note(progress):
+        state = progress.state
+        if isinstance(state, Restarted):
+            smoothed[state.run] = bool(state.smoothing)
+            seen.append((state.run, state.alone))
+
+    oracle = gd.from_objective(wavy)
+    options = {"restarts": math.inf, "x_tol": 3e-2, "budget": 120, "rng": 0, "callback": note}
+    gd.minimize(oracle, gd.Torus(1), np.array([2.0]), **options)
+    assert seen[-1][0] > 2
+    for run, alone in seen:
+        assert alone == 1 + sum(not smoothed[k] for k in range(1, run))
+
+
 def test_the_best_of_several_minima_is_found_without_settings():
     oracle = gd.from_objective(wavy)
     x0 = np.array([2.0, -2.0])

@@ -36,6 +36,7 @@ STEPS = {
 }
 PEOPLE = ("bisection", "ideal-point", "ideal-direction")
 NAMES = [name for name in METHODS if name != "auto"]  # which asks what duel-newton asks here
+VERSIONS = {name: kind.version for name, kind in METHODS.items()}
 DOMAINS = [name for name in NAMES if name not in (*PEOPLE, "order-acd", "rrdngd", "rdngd")]
 CASES = [
     *(f"{name} errors" for name in NAMES),
@@ -103,7 +104,9 @@ def run(case: str, said: str | None = None) -> dict[str, Any]:
 
 @pytest.mark.parametrize("case", CASES)
 def test_methods_still_ask_what_their_version_asked(case):
-    before = json.loads(FILE.read_text())[case]
+    kept, name = json.loads(FILE.read_text()), case.split()[0]
+    assert METHODS[name].version == kept["versions"][name]
+    before = kept[case]
     now = run(case, before["said"])
     loose = 0.02 if "ideal-point" in case else 1e-5  # particles amplify rounding
     assert now["said"] == before["said"]
@@ -115,9 +118,14 @@ def test_methods_still_ask_what_their_version_asked(case):
         assert now["unsure"] == pytest.approx(before["unsure"], abs=max(loose, 1e-3))
 
 
+def test_a_version_rises_with_what_is_kept_of_it_alone():
+    """Studies store the version, and one that rose for nothing asks for an upgrade."""
+    assert json.loads(FILE.read_text())["versions"] == VERSIONS
+
+
 if __name__ == "__main__":
     kept = json.loads(FILE.read_text()) if FILE.exists() else {}
     chosen = [case for case in CASES if case.split()[0] in (sys.argv[1:] or NAMES)]
-    kept |= {case: run(case) for case in chosen}
-    rows = ",\n".join(f"{json.dumps(case)}: {json.dumps(kept[case])}" for case in CASES)
+    kept |= {case: run(case) for case in chosen} | {"versions": VERSIONS}
+    rows = ",\n".join(f"{json.dumps(k)}: {json.dumps(kept[k])}" for k in ("versions", *CASES))
     FILE.write_text(f"{{\n{rows}\n}}\n")

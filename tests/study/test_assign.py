@@ -70,6 +70,18 @@ def test_a_lease_ends():
     assert len(study.duels) == 2
 
 
+def test_the_wait_is_for_the_question_that_has_been_out_for_longest(monkeypatch):
+    study, now = newton(lease=600.0), time.time()
+    for seconds, rater in ((0, "ann"), (100, "bob")):
+        monkeypatch.setattr(time, "time", lambda seconds=seconds: now + seconds)
+        study.ask(rater=rater)
+    for seconds, wait in ((150, 450), (599, 1)):
+        monkeypatch.setattr(time, "time", lambda seconds=seconds: now + seconds)
+        with pytest.raises(errors.NothingToAskError, match="all 2 open") as caught:
+            study.ask(rater="cyd")
+        assert caught.value.retry_after == pytest.approx(wait, abs=0.01)
+
+
 def test_no_more_questions_than_are_useful_at_once(monkeypatch):
     """Three on a sphere of two dimensions, but no rater has to wait for another."""
     study = gd.create_study(SPHERE, "ideal-point", rng=0)
@@ -176,6 +188,71 @@ def test_repeats_measure_consistency(nudge):
     assert raters["lefty"].consistency == 0.0
     assert raters["lefty"].weight < 0.5 < 2 < raters["ann"].weight
     assert raters["ann"].answers == 60
+
+
+@pytest.mark.parametrize("told", ["a", "skip"])
+def test_repeats_are_due_by_their_share_of_what_a_rater_was_asked(nudge, told):
+    """Of n questions a quarter n are repeats, as soon as a duel is old enough; skips count."""
+    study, roles = gd.create_study(SPHERE, nudge(), rng=0, repeats=0.25), []
+    for n in range(16):
+        duel, done = study.ask(rater="ann"), roles.count("repeat")
+        old = [d for d in study.duels[: max(0, n - 5)] if d.role == "question"]
+        due = done < 0.25 * n and sum(d.answer == "a" for d in old) > done
+        assert (duel.role == "repeat") == due
+        study.tell(duel, told if n % 3 == 2 and not due else "a")
+        roles.append(duel.role)
+    assert roles.count("repeat") == 4
+
+
+def test_repeats_that_are_out_count_as_done_for_their_rater_alone(nudge):
+    study = gd.create_study(SPHERE, nudge(), rng=0, repeats=0.5)
+    for name in 3 * ("ann", "bob") + 6 * ("cyd",):
+        study.tell(study.ask(rater=name), "a")
+    for name in ("ann", "bob"):  # of three questions 1.5 are due: two
+        held = [study.ask(n, rater=name) for n in (2, 3, 4, 5)]
+        assert [sum(d.role == "repeat" for d in duels) for duels in held] == [1, 2, 2, 2]
+
+
+def test_a_repeat_that_somebody_else_took_over_is_due_again(nudge):
+    study = gd.create_study(SPHERE, nudge(), rng=0, repeats=0.9, lease=0.05)
+    for name in ("ann", *5 * ["cyd"]):
+        study.tell(study.ask(rater=name), "a")
+    assert study.ask(rater="ann").of == 0
+    time.sleep(0.06)
+    taken = study.ask(rater="bob")
+    assert (taken.role, taken.of) == ("repeat", 0)
+    assert study.ask(rater="ann").of == 0
+
+
+def test_an_own_result_is_asked_about_in_the_first_sixty_questions(nudge, monkeypatch):
+    """With two in place of sixty: at a rater's third question it is about the common result."""
+    monkeypatch.setattr("geoduel.study.assign.OWN_AMONG", 2)
+    study = gd.create_study(SPHERE, nudge(shrink=0.8), rng=0, repeats=0.0)
+    own = []
+    for _ in range(8):
+        for name, ideal in {"ann": np.eye(3)[2], "eve": -np.eye(3)[2]}.items():
+            alone = study._of(name).state.best
+            duel = study.ask(rater=name)
+            middle = SPHERE.exp(duel.a, 0.5 * SPHERE.log(duel.a, duel.b))
+            if name == "eve" and SPHERE.dist(alone, study.recommend()) > 1e-3:
+                own.append(SPHERE.dist(middle, alone) < 1e-6)
+            closer = SPHERE.dist(duel.a, ideal) < SPHERE.dist(duel.b, ideal)
+            study.tell(duel, "a" if closer else "b")
+    assert own.index(True) == 1
+    assert own.count(True) == 1
+
+
+def test_sides_follow_from_the_seed_and_the_number_of_the_duel(nudge):
+    """Whatever else was logged in between; earlier formats counted all events."""
+    study = gd.create_study(SPHERE, nudge(), rng=5, repeats=0.0)
+    for point in SPHERE.random_point(np.random.default_rng(0), (6,)):
+        study.tell(study.ask(rater="ann"), "a")
+        study.enqueue(point, np.eye(3)[0])
+        study.tell(study.ask(rater="bob"), "skip")
+    seed = study.settings["seed"]
+    for duel in study.duels:
+        first = np.random.default_rng([seed, duel.id, 1]).random() < 0.5
+        assert duel.left == ("a" if first else "b")
 
 
 def test_the_budget_is_kept(nudge):

@@ -209,6 +209,7 @@ def test_texts_of_others_do_not_steer_the_terminal():
 def test_long_points_are_shortened_and_infinities_are_null():
     assert entries(np.array([0.5, -1.0])) == "[0.5, -1]"
     assert len(entries(np.zeros((40, 40)))) < 400
+    assert ("..." in entries(np.zeros(51)), "..." in entries(np.zeros(50))) == (True, False)
     assert entries({"gain": np.float64(2), "mix": np.array([0.5, 0.5])}) == "gain=2, mix=[0.5, 0.5]"
     assert as_json_value({"a": (np.inf, np.eye(1))}) == {"a": [None, [[1.0]]]}
 

@@ -277,3 +277,11 @@ def test_a_domain_that_is_a_function_has_to_be_given_again(tmp_path):
         gd.load_study("quiet", place)
     again = gd.load_study("quiet", place, method=study.method)
     assert again.recommend()["gain"] == study.recommend()["gain"] < 1
+
+
+def test_to_delete_or_load_what_is_not_there_makes_no_file(tmp_path):
+    url = f"sqlite:///{tmp_path / 'none.db'}"
+    for use in (gd.delete_study, gd.load_study):
+        with pytest.raises(errors.ArgumentError, match="there is no database"):
+            use("s", url)
+    assert list(tmp_path.iterdir()) == []

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from itertools import pairwise
+from itertools import pairwise, product
 
 import numpy as np
 import pytest
@@ -18,6 +18,7 @@ from geoduel.study.crowd import (
     Heard,
     Own,
     Sums,
+    log_likelihood,
     own_ideal,
     partition,
     rarer,
@@ -61,6 +62,21 @@ def test_a_side_alone_does_not_say_how_far():
     assert own.mean[0] < 3 * math.sqrt(own.cov[0, 0])
 
 
+def test_the_probabilities_of_all_answers_sum_to_one():
+    """For every ideal, the JND being the same in all of a rater's answers."""
+    plane, rng = gd.Euclidean(2), np.random.default_rng(0)
+    a, b, ideals = rng.standard_normal((3, 3, 2))
+    total, first = 0.0, 0.0
+    for answers in product([-1, 1], repeat=3):
+        found = np.exp(log_likelihood(plane, ideals, Heard(a, b, np.array(answers)), 1.0))
+        total, first = total + found, first + found * (answers[0] < 0)
+    np.testing.assert_allclose(total, 1.0)
+    alone = Heard(a[:1], b[:1], np.array([-1]))
+    np.testing.assert_allclose(np.exp(log_likelihood(plane, ideals, alone, 1.0)), first)
+    nearer = plane.dist(ideals, a[0]) < plane.dist(ideals, b[0])
+    np.testing.assert_array_equal(first > 0.5, nearer)
+
+
 def test_evidence_is_that_of_the_gaussian():
     """The closed form is the density of all means together, under one taste."""
     rng = np.random.default_rng(1)
@@ -88,6 +104,20 @@ def test_camps_are_those_that_are_apart():
     three = partition(owns([(0, 0), (40, 0), (0, 40)] * 3), UNIT)
     assert three.camps == [[0, 3, 6], [1, 4, 7], [2, 5, 8]]
     assert partition(owns([(0, 0)]), UNIT).camps == [[0]]
+
+
+def test_the_odds_are_those_of_the_likeliest_camps():
+    """Of three raters: each alone, or two of them together in one of three ways."""
+    for means in ([(0, 0), (30, 0), (31, 1)], [(0, 0), (30, 0), (0, 40)]):
+        some = [Sums.of(own, UNIT) for own in owns(means)]
+        alone = [one.evidence(UNIT) for one in some]
+        together = (some[0] + some[1] + some[2]).evidence(UNIT)
+        pairs = [
+            (some[i] + some[j]).evidence(UNIT) + alone[k] - math.log(3)
+            for i, j, k in ((0, 1, 2), (0, 2, 1), (1, 2, 0))
+        ]
+        odds = max(sum(alone), *pairs) - together
+        assert partition(owns(means), UNIT).log_odds == pytest.approx(odds)
 
 
 def test_one_taste_is_one_camp():

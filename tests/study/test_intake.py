@@ -20,6 +20,7 @@ import geoduel as gd
 from geoduel import errors
 from geoduel.study import intake
 from geoduel.study.log import EMPTY, chain, seal
+from geoduel.study.ranking import MOST_CHOICES
 from geoduel.study.storage import MemoryStorage
 
 SPHERE = gd.Sphere(3)
@@ -103,6 +104,7 @@ def first(lines: list[Any], kind: str) -> dict[str, Any]:
         ("question", "of", 5, "does not fit"),
         ("question", "at", [0, 0], "at of this question"),
         ("answer", "answer", "c", "answer of this answer must be one of"),
+        ("answer", "answer", "", "answer of this answer must be one of"),
         ("answer", "duel", -1, "duel"),
         ("answer", "duel", 99, "does not fit"),
         ("answer", "rater", "\ud800", "rater"),
@@ -425,3 +427,35 @@ def test_a_method_of_the_users_own_is_asked_for(tmp_path):
     with pytest.raises(errors.ArgumentError, match="pass method= when loading it"):
         gd.import_study(tmp_path / "s.jsonl")
     assert gd.import_study(tmp_path / "s.jsonl", method=Nudge()).duels == study.duels
+
+
+WRONG: list[Any] = [None, True, [], {}, 1.5, "x"]  # for most kinds of fields
+TAKEN = {  # kind of field: what it may hold, and what it may not
+    "count": ([0, 2**53 - 1], [-1, 2**53, 0.0, *WRONG]),
+    "version": ([1, 2**53 - 1], [0, 2**53, *WRONG]),
+    "time": ([0, 1e9, 1.5], [-1, 1e300, None, True, "1"]),
+    "name": (["ann"], ["", " ", "a\x00b", 1, None]),
+    "text": (["", "ann"], [1, None, ["a"]]),
+    "holder": (["0123abcd:1:23"], ["0123abcd:1", "0123abcg:1:23", 1, None]),
+    "answer": (["a", "skip", "c>a>b", "a=c>b"], ["c", "c > a", "c>a=a", "", ">", 1, None, ["a"]]),
+    "points": ([[1], [1] * (MOST_CHOICES - 2)], [[], [1] * (MOST_CHOICES - 1), "ab", None]),
+    "order": (["ba", "acb"], ["bc", "aab", 1, None, ["a", "b"]]),
+    "role": (["question", "vote"], ["answer", 1, None]),
+    "side": (["a", "b"], ["c", "ab", "", 1, None]),
+    "place": ([[1, 0], [7, 3]], [[0, 0], [1, -1], [1], [1, 0, 0], [1.0, 0], "10", None]),
+    "items": ([[0, 1]], [[0], [0, 1, 2], [-1, 0], [0, "1"], "01", None]),
+    "which": (["a", "b", "both"], ["neither", 1, None]),
+    "strength": (["slightly", "clearly"], ["very", 1, None]),
+    "digest": (["0123456789abcdef" * 2], ["0123456789abcdeg" * 2, "0" * 31, "0" * 33, 1, None]),
+    "level": ([1, -1.5, {"float": "inf"}], [True, "1", {"float": "1"}, {"int": "inf"}, None]),
+    "value": ([None, 1, "a"], []),
+    "point": ([[1.0], {}], [None]),
+}
+
+
+@pytest.mark.parametrize("kind", intake.RULES)
+def test_what_a_field_may_hold(kind):
+    _, fits = intake.RULES[kind]
+    good, bad = TAKEN[kind]
+    assert [value for value in good if not fits(value)] == []
+    assert [value for value in bad if fits(value)] == []

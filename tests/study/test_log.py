@@ -67,6 +67,7 @@ def test_a_book_knows_what_it_can_take():
     [
         answer(7, "a"),
         answer(0, "left"),
+        answer(0, "tie", strength="clearly"),
         answer(0, None),
         {"kind": "undo", "number": 1},
         {"kind": "lease", "duel": 7, "time": 2.0},
@@ -149,3 +150,10 @@ def test_reports_and_attributes():
     assert (book.reports, book.answered, book.attributes) == (1, 0, {"room": 3})
     book = kept(report, note, {"kind": "undo", "number": 1, "time": 2.0})
     assert (book.reports, book.entries[0].withdrawn, book.open) == (0, True, {})
+
+
+def test_settings_once_sealed_stay():
+    first, other = ({"kind": "settings", "time": 1.0, "digest": d * 32} for d in "ab")
+    assert kept(first, first).sealed == "a" * 32
+    with pytest.raises(ValueError, match="event 2 belongs to other settings"):
+        kept(first, other)

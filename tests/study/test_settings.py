@@ -6,6 +6,7 @@ import json
 import math
 import re
 
+import numpy as np
 import pytest
 
 import geoduel as gd
@@ -143,3 +144,23 @@ def test_notes_name_a_remedy():
         assert f"this is version {now}" in earlier
         assert re.search(remedy, earlier)
         assert "a later version of geoduel" in str(version_note(settings, method, now + 1))
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"choices": 1}, "choices must be"),
+        ({"choices": 27}, "choices must be from 2 to"),
+        ({"choices": 3, "method": "duel-csa"}, "choices=3 is for methods made for people"),
+        ({"x0": [0.0, 2.0, 0.0]}, "x0"),
+    ],
+)
+def test_what_no_study_can_be_made_with(options, words):
+    with pytest.raises(errors.ArgumentError, match=words):
+        gd.create_study(gd.Sphere(3), **options)
+
+
+def test_a_catalogue_that_a_study_was_made_without_is_refused():
+    study = gd.create_study(gd.Euclidean(2), "ideal-point")
+    with pytest.raises(errors.ArgumentError, match="made without a catalogue"):
+        gd.load_study(study.name, study.storage, among=np.eye(2))

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from .._numerics.arrays import Array, namespace
+from .._numerics.arrays import Array, host, namespace
 from ..errors import NotOnManifoldError, OutOfRangeError
 from ..manifolds.base import Manifold
 from ..result import Each
@@ -144,6 +144,7 @@ class LockStep(Method):
     ) -> Generator[Any, Any, LockStepState]:
         """One iteration of every problem that has not ended."""
         tally, duels = state.tally, state.tally.duels.copy()
+        lost: set[int] = set()
         going = [j for j, reason in enumerate(state.reasons) if reason is None]
         rounds = self.method.steps(
             manifold, [state.runs[j] for j in going], [state.rngs[j] for j in going]
@@ -155,14 +156,14 @@ class LockStep(Method):
             except StopIteration as end:
                 ends = end.value
                 break
-            answer = yield from self._served(state, new)
+            answer = yield from self._served(state, new, lost)
 
         runs, reasons = list(state.runs), list(state.reasons)
         idle = np.where(tally.duels > duels, 0, state.idle + 1)
         for j, run in zip(going, ends, strict=True):
-            if isinstance(run, Failed):
-                if not self._lost(manifold, run, runs[j]):
-                    raise run.error
+            if isinstance(run, Failed) and not self._lost(manifold, run, runs[j]):
+                raise run.error
+            if isinstance(run, Failed) or j in lost:
                 runs[j], reasons[j] = state.sound[j], "diverges"
                 continue
             if run is None:
@@ -205,23 +206,29 @@ class LockStep(Method):
         return Each(*(np.reshape(a, state.lead) for a in arrays))
 
     def _served(
-        self, state: LockStepState, new: Round
+        self, state: LockStepState, new: Round, lost: set[int]
     ) -> Generator[tuple[Array, Array, np.ndarray], Array, tuple[Array, np.ndarray]]:
-        """Ask a round within the budgets, as pairs of all problems."""
+        """Ask a round within the budgets, as pairs of all problems.
+
+        Problems that ask about what is no point are ``lost``, and take none of the others along.
+        """
         who, x, y, asked = new
-        served = np.ones(len(who), dtype=bool)
+        xp = namespace(x)
+        axes = (0, *range(2, x.ndim))
+        served = finite = host(xp.all(xp.isfinite(x) & xp.isfinite(y), axis=axes))
+        lost.update(who[~finite].tolist())
         if self.budget is not None:
-            served = state.tally.duels[who] + asked.sum(axis=0) <= self.budget
-            if not served.any():
-                return np.zeros(asked.shape), served
+            served = finite & (state.tally.duels[who] + asked.sum(axis=0) <= self.budget)
+        if not served.any():
+            return np.zeros(asked.shape), served
         n, lead, k = len(state.runs), state.lead, len(x)
         all_asked = np.zeros((k, n), dtype=bool)
         all_asked[:, who] = asked & served
-        if len(who) < n:
-            xp = namespace(x)
-            points = xp.reshape(state.point, (n, *x.shape[2:]))
-            x, y = (_among(points, who, a) for a in (x, y))
-        x, y = (namespace(a).reshape(a, (k, *lead, *a.shape[2:])) for a in (x, y))
+        whole = np.flatnonzero(finite)
+        if len(whole) < n:
+            points = xp.reshape(state.x0, (n, *x.shape[2:]))
+            x, y = (_among(points, who[whole], a[:, whole, ...]) for a in (x, y))
+        x, y = (xp.reshape(a, (k, *lead, *a.shape[2:])) for a in (x, y))
         answer = yield x, y, np.reshape(all_asked, (k, *lead))
         return namespace(answer).reshape(answer, (k, n))[:, who], served
 

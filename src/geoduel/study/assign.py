@@ -183,7 +183,7 @@ class Assigner:
         waiting = sum(e.role == "repeat" and e.rater == rater for e in book.open.values())
         # Studies of earlier versions repeat from the start.
         since = tally.answers + tally.skips - self.settings.get("repeats_after", 0)
-        if since <= 0 or (tally.repeats + waiting) >= share * since:
+        if tally.repeats + waiting >= share * since:
             return None
         taken = {e.of for e in book.entries if e.of is not None and e.rater == rater}
         choice = [

@@ -193,8 +193,9 @@ def _is_answer(value: Any) -> bool:
     """A word, or a ranking; whether its letters fit the question is for the book to say."""
     if not isinstance(value, str) or value in WORDS:
         return isinstance(value, str)
+    letters = sum(map(str.isalpha, value))
     with suppress(ArgumentError):
-        return canonical(value, sum(map(str.isalpha, value))) == value
+        return letters > 0 and canonical(value, letters) == value
     return False
 
 

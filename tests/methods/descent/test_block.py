@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 
 import geoduel as gd
+from geoduel.methods.descent.block import Block, BlockState
+from geoduel.methods.frame import Frame
 
 MEDIANS = {"karcher": 340, "rotation": 131}
 
@@ -30,3 +32,30 @@ def test_every_accepted_step_goes_down(cases):
     )  # fmt: skip
     assert values == sorted(values, reverse=True)
     assert values[-1] < values[0]
+
+
+def a_step(state, answers, domain=None):
+    """The first pairs of a step, and its end when these are all that is asked."""
+    steps = Block(domain=domain).step(gd.Euclidean(2), state, np.random.default_rng(0))
+    pairs = next(steps)
+    with pytest.raises(StopIteration) as end:
+        steps.send(answers)
+    return pairs, end.value.value
+
+
+def test_where_all_probes_end_at_one_corner_it_looks_inside_again():
+    """They tie: the next ones are half as long, about a point a quarter as far outside."""
+    square, corner, outside = gd.Box(np.zeros(2), np.ones(2)), np.ones(2), np.array([0.4, 0.2])
+    state = BlockState(Frame(corner, np.eye(2), moves=1), corner, 0.01, outside=outside)
+    pairs, new = a_step(state, np.zeros(2), square)
+    np.testing.assert_array_equal(pairs, np.ones((2, 2, 2)))
+    assert new.length == 0.005
+    np.testing.assert_array_equal(new.outside, [0.1, 0.05])
+    np.testing.assert_array_equal(new.point, corner)
+    assert new.stop is None
+
+
+@pytest.mark.parametrize(("length", "stop"), [(1e-5, None), (1e-9, "resolution")])
+def test_probes_that_tie_end_a_run_if_they_are_too_short_to_tell(length, stop):
+    state = BlockState(Frame(np.ones(2), np.eye(2), moves=1), np.ones(2), length)
+    assert a_step(state, np.zeros(2))[1].stop == stop

@@ -1,10 +1,13 @@
 """DuelNewton: duels needed, invariances, noise, and where it stops."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
 import geoduel as gd
 from geoduel.errors import ArgumentError
+from geoduel.methods.descent.doubt import Anchor
 from geoduel.methods.descent.duel_newton import NewtonState
 
 # Medians of seven runs, seeds 0 to 6; that of the first three may exceed them by 1.3.
@@ -293,3 +296,40 @@ def test_smoothing_costs_little_where_there_is_nothing_to_smooth():
 def test_smoothing_is_a_positive_number_or_none(method, wrong):
     with pytest.raises(ArgumentError, match="smoothing"):
         method(smoothing=wrong)
+
+
+@pytest.mark.parametrize("flip", [0.0, 0.3])
+def test_where_answers_are_wrong_a_ranking_is_heard_beyond_neighbours(flip):
+    """Of four in order these are three pairs of neighbours, and two of those beyond."""
+    oracle = gd.from_objective(lambda x: np.vecdot(x, x), vectorized=True)
+    heard = []
+
+    def note(progress):
+        if isinstance(progress.state, NewtonState):
+            heard.append((progress.state.noisy, len(progress.state.window.answers)))
+
+    method = gd.DuelNewton(ranking=4)
+    noisy = gd.Noisy(oracle, flip=flip, rng=0)
+    gd.minimize(noisy, gd.Euclidean(4), np.ones(4), method=method, budget=60, rng=0, callback=note)
+    for (_, before), (wrong, after) in pairwise(heard):
+        assert after - before == (2 if wrong else 3) or after == 30  # the most that are kept
+    assert heard[-1][0] == (flip > 0)
+
+
+@pytest.mark.parametrize("answer", [-1, 0, 1])
+def test_probes_that_have_grown_are_kept_unless_the_point_has_become_worse(answer):
+    """Than where they were shortest: then the search goes back there. A tie is no loss."""
+    plane, states = gd.Euclidean(2), []
+    oracle = gd.from_objective(lambda x: float(x @ x))
+    method = gd.DuelNewton()
+    gd.minimize(
+        oracle, plane, np.ones(2), method=method, budget=20, rng=0,
+        callback=lambda p: states.append(p.state) and None,
+    )  # fmt: skip
+    state = states[-1]._replace(anchor=Anchor(np.zeros(2), 1e-9 * states[-1].size))
+    steps = method._earned(plane, state)
+    point, before = next(steps)
+    np.testing.assert_array_equal(before, np.zeros(2))
+    with pytest.raises(StopIteration) as end:
+        steps.send(answer)
+    np.testing.assert_array_equal(end.value.value.point, before if answer > 0 else point)

@@ -164,3 +164,11 @@ def test_a_face_does_not_depend_on_the_length_of_the_probes(corner):
     assert len(near.normals) == (2 if corner[1] == 1 else 1)
     np.testing.assert_allclose(nearer.normals, near.normals, atol=1e-7)
     np.testing.assert_allclose(nearer.edges, near.edges, atol=1e-7)
+
+
+def test_a_side_that_probes_leave_by_little_counts_as_much_as_another():
+    """Of a corner whose probes lie nearly along one side, both sides are normals."""
+    corner, square = Frame(np.ones(2), np.eye(2)), gd.Box(np.zeros(2), np.ones(2))
+    probes = 1e-3 * np.array([[1.0, 0.06], [-1.0, 0.06]])
+    face = face_at(gd.Euclidean(2), corner, square, probes)
+    np.testing.assert_allclose(face.normals.T @ face.normals, np.eye(2), atol=1e-9)

@@ -189,3 +189,33 @@ def test_frames(manifold, length):
         # Far out in hyperbolic space a fifth of the digits is left.
         np.testing.assert_allclose(moved.rotations[j], alone.rotation, atol=1e-6 * length**1.5)
     assert [frame.moves for frame in moved.each()] == [31, 32, 33]
+
+
+BEYOND = {  # points with no room about them
+    gd.Euclidean(2): np.array([6e102, 0.0]),
+    gd.Hyperbolic(2): np.array([np.cosh(30.0), np.sinh(30.0), 0.0]),
+    gd.SPD(2): np.diag([1e103, 1.0]),
+}
+
+
+@pytest.mark.parametrize("manifold", BEYOND, ids=repr)
+def test_at_the_end_of_all_numbers_steps_stay_where_they_are(manifold):
+    """And the problem beside is not disturbed."""
+    d, end, fine = manifold.dim, BEYOND[manifold], manifold.random_point(RNG(0))
+    assert manifold.room(end) == 0
+    each = [Frame(end, np.eye(d)), Frame(fine, np.eye(d))]
+    c = RNG(1).standard_normal((2, 3, d))
+    frames = Frames.of(each)
+    moved, steps = frames.move(manifold, c[:, 0])
+    np.testing.assert_array_equal(steps[0], 0)
+    np.testing.assert_array_equal(moved.points[0], end)
+    one, other = frames.pairs(manifold, c)
+    at = frames.at(manifold, c[:, 0])
+    for point in (*one[:, 0], *other[:, 0], at[0], *each[0].at(manifold, c[0])):
+        np.testing.assert_array_equal(point, end)
+    step, landed = each[0].land(manifold, c[0, 0], None)
+    np.testing.assert_array_equal(step, 0)
+    np.testing.assert_array_equal(landed, end)
+    close(one[:, 1], each[1].pair(manifold, c[1])[0])
+    close(at[1], each[1].at(manifold, c[1, 0]))
+    close(moved.points[1], each[1].land(manifold, c[1, 0], None)[1])

@@ -82,6 +82,7 @@ def test_people_who_flip_coins_are_not_known():
     person = draw_person(SPHERE, NORTH, np.random.default_rng(0), **HABITS["coin flips"])
     state = ask(gd.IdealDirection(), person, (PATIENT + 3) * SPHERE.dim)
     assert state.uncertainty > 30 * DEGREE
+    assert 0 < state.attention.easy.sum() < 0.5 * sum(state.raters.answers)
 
 
 def test_people_who_look_are_told_so():

@@ -18,6 +18,7 @@ from geoduel.methods.people.ideal_point import (
     SOON,
     WIDTH,
     WIDTHS,
+    _known,
     accuracy,
     imagined_worlds,
 )
@@ -583,3 +584,11 @@ def test_rankings_of_lopsided_people_are_not_believed_too_much():
                 state = method.choose(SPHERE, state, points[order[left:]], 0, rng)
         inside += person.error(state.best) <= state.uncertainty
     assert inside >= 4  # of 8; without a tilt one
+
+
+def test_pairs_that_were_asked_are_known_either_way_round():
+    x, y, z = np.eye(3)
+    state = gd.IdealPoint().start(SPHERE, x, np.random.default_rng(0))
+    first, second = np.array([x, y, y, z]), np.array([y, x, z, x])
+    found = _known(first, second, state, [(y, x), (z, y)])
+    np.testing.assert_array_equal(found, [True, True, True, False])
