@@ -1,6 +1,6 @@
 """Stated distances: how far the optimum is, and what a run says when its budget ends.
 
-    python benchmarks/stated.py [--full] [--save] [--seeds 4] [--first-seed 30]
+    python benchmarks/stated.py [--full] [--save] [--noise] [--seeds 4] [--first-seed 30]
 
 The functions are smooth, or have kinks, ridges, one-sided slopes and flat valleys, each in rotated
 coordinates with a start of its own. A run of the default method is looked at after 25, 50, 100 and
@@ -13,6 +13,7 @@ from __future__ import annotations
 
 # ruff: noqa: I001 - the threads must be set before NumPy loads
 from collections.abc import Callable
+from typing import Any
 
 from _results import Results, parser
 from _timing import describe_machine
@@ -36,11 +37,20 @@ FUNCTIONS: dict[str, Callable[[np.ndarray, np.ndarray], float]] = {
     "sharp ridge": lambda y, s: float(y[0] ** 2 + 100 * np.linalg.norm(s[1:] * y[1:])),
     "flat valley": lambda y, s: float(y[0] ** 2 + 1e6 * y[1:] @ y[1:]),
 }
+# Settings of `geoduel.Noisy`; sizes are shares of the first gap.
+ANSWERS: dict[str, dict[str, Any]] = {
+    "right": {},
+    "5 % wrong": {"flip": 0.05},
+    "20 % wrong": {"flip": 0.2},
+    "35 % wrong": {"flip": 0.35},
+    "Bradley-Terry": {"model": "bradley-terry", "scale": 0.01},
+    "just noticeable": {"model": "thurstone", "scale": 1e-9, "ties": 0.01},
+}
 SMOOTH = set(list(FUNCTIONS)[:5])
 LOOKS = (25, 50, 100, 200)  # duels a dimension
 
 
-def looks(name: str, d: int, seed: int) -> list[tuple[float, float | None]]:
+def looks(name: str, d: int, seed: int, answers: str = "right") -> list[tuple[float, float | None]]:
     """True and stated distances of one run."""
     rng = np.random.default_rng([seed, d])
     turn = np.linalg.qr(rng.standard_normal((d, d)))[0]
@@ -56,7 +66,12 @@ def looks(name: str, d: int, seed: int) -> list[tuple[float, float | None]]:
         last[0] = (float(np.linalg.norm(p.x - goal)), p.uncertainty)
 
     last: list[tuple[float, float | None]] = [(float("inf"), None)]
-    oracle = gd.from_objective(lambda x: f(turn @ (x - goal), s))
+    oracle: gd.Oracle = gd.from_objective(lambda x: f(turn @ (x - goal), s))
+    if how := dict(ANSWERS[answers]):
+        for size in ("scale", "ties"):
+            if size in how:
+                how[size] *= f(turn @ (x0 - goal), s)
+        oracle = gd.Noisy(oracle, rng=np.random.default_rng([seed, d, 1]), **how)
     gd.minimize(oracle, gd.Euclidean(d), x0, budget=LOOKS[-1] * d + d, rng=seed, callback=look)
     return [*found, last[0]] if len(found) < len(LOOKS) else found
 

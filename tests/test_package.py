@@ -84,6 +84,17 @@ METHOD_VERSIONS = {
         "rdngd": 2,
         "rrdngd": 2,
     },
+    "0.7.0": {
+        "auto": 8,
+        "bisection": 5,
+        "block": 2,
+        "duel-csa": 5,
+        "duel-newton": 8,
+        "ideal-point": 10,
+        "order-cd": 2,
+        "rdngd": 2,
+        "rrdngd": 2,
+    },
 }
 PUBLIC = sorted(set(geoduel.__all__) - {"__version__"})
 GUIDE = [
