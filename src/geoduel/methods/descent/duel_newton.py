@@ -49,6 +49,7 @@ SHORT = 0.01  # length of the probes that look for the boundary, in those of due
 LOST = 0.7  # factor on the patience where growth of the probes was not earned
 LEAST = 0.2  # patience that is never lost
 AGAIN = 1e4  # length of the probes that doubt an end, in those of the end
+ENDS = 6  # ends that were no minimum, after which the next one is believed
 UNBEATEN = 1  # descents without a better point before the last one
 FAR_APART = 10.0  # distance of the places of two descents, in probes, from which they contradict
 CHECKED = 1e-3  # factor by which probes have shrunk from one question about symmetry to the next
@@ -86,6 +87,7 @@ class NewtonState(NamedTuple):
     refuted: bool = False  # whether such an end was no minimum
     checked: float = 0.0  # length of the probes when f was last seen to be symmetric about x
     least: float = math.inf  # length of the shortest probes
+    ends: int = 0  # ends so far that were no minimum
     stop: str | None = None
 
     @property
@@ -549,7 +551,7 @@ class DuelNewton(RankedMethod):
         )
         if before is None:
             return new
-        kept = ("answering", "longest", "patience", "refuted")
+        kept = ("answering", "longest", "patience", "refuted", "ends")
         trail = new.trail._replace(doubt=before.trail.doubt)
         return new._replace(trail=trail, **{name: getattr(before, name) for name in kept})
 
@@ -644,6 +646,8 @@ class DuelNewton(RankedMethod):
         and probes ten thousand times as long as the last, or the longest after ties. Long pairs
         about the end tell first whether it lies on a slope, and how far off it may be.
         """
+        if state.ends >= ENDS:  # what has been better since is so by what the dtype resolves
+            return state._replace(refuted=True)
         shortest = default_radius(manifold, state.point)
         better = yield from look_around(
             manifold, state.frame, shortest, state.longest, rng, self.domain, state.noise
@@ -663,8 +667,9 @@ class DuelNewton(RankedMethod):
         # On a slope it is not known, and the next descent has to go on.
         longer = max(1.0, min(length, state.longest) / state.size)
         again = self._begun(manifold, state.frame, longer * state.scale, state.metric, state)
-        claim = Claim.of(state.best, longer * state.size, known if known < math.inf else None)
-        return again._replace(claim=claim, held=state.held)
+        sloping = known == math.inf
+        claim = Claim.of(state.best, longer * state.size, None if sloping else known)
+        return again._replace(claim=claim, held=state.held, ends=state.ends + sloping)
 
     def _contested(
         self, manifold: Manifold, state: NewtonState
@@ -746,6 +751,7 @@ class DuelNewton(RankedMethod):
             claim=Claim.of(before if state.noisy else frame.point, length, None),
             patience=again.patience / (2 if refuted else 1),
             refuted=again.refuted or refuted,
+            ends=again.ends + 1,
         )
 
     def _place(self, manifold: Manifold, state: NewtonState, rng: np.random.Generator) -> Place:
@@ -941,6 +947,7 @@ class DuelNewton(RankedMethod):
             refuted=state.refuted,
             checked=state.checked,
             least=state.least,
+            ends=state.ends,
         )
         longest = float(abs(probes.steps).max()) if n else delta * float(abs(A).max())
         return new.ended(manifold, self.x_tol, duels.ties, longest, n)
