@@ -92,13 +92,13 @@ def main() -> None:
     heads = f"{'looks':>6} {'none':>5} {'< 1/10':>7} {'< 1e-3':>7} {'> 10':>5} {'within':>7}"
     print(f"{'answers':16} {'function':24} {'d':>3} {heads}")
     for answers in list(ANSWERS)[1:] if args.noise else ["right"]:
-        total = dict.fromkeys(COUNTS, 0)
+        total: dict[str, int] = dict.fromkeys(COUNTS, 0)
         for name in WITH_NOISE if args.noise else FUNCTIONS:
             for d in dims:
                 found = [each for seed in seeds for each in looks(name, d, seed, answers)]
                 near = [(t, u) for t, u in found if t > 1e-12]
                 stated = [u / t for t, u in near if u is not None]
-                count = {
+                count: dict[str, int] = {
                     "looks": len(found),
                     "none": len(near) - len(stated),
                     "tenth": sum(r < 0.1 for r in stated),
