@@ -632,8 +632,8 @@ class DuelNewton(RankedMethod):
         off, longest = OFF * state.size, min(state.longest, 2 * self._farthest(manifold))
         line = state.metric @ state.window.directions[which]
         length = math.sqrt(SMOOTH * off * longest)
-        if length < 3 * off:  # probes are as long as that themselves
-            return off
+        if length < 3 * off:  # probes are as long as that themselves, and tell it, if anything does
+            return off if state.size > default_radius(manifold, state.point) else math.inf
         unit = line / np.linalg.norm(line)
         most = min(more * off, length / 3)
         return (yield from off_centre(manifold, state.frame, unit, length, off, most, self.domain))
