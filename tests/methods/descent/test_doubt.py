@@ -7,7 +7,15 @@ import pytest
 from scipy.stats import binom
 
 import geoduel as gd
-from geoduel.methods.descent.doubt import LAG, Anchor, Claim, Trail, beats, look_around
+from geoduel.methods.descent.doubt import (
+    LAG,
+    Anchor,
+    Claim,
+    Trail,
+    beats,
+    look_around,
+    off_centre,
+)
 from geoduel.methods.frame import Frame
 
 
@@ -134,3 +142,41 @@ def test_a_doubt_needs_eleven_lost_duels():
     while trail.lost:
         trail, lost = trail.asked(x, False, 2), lost + 1
     assert lost == 11  # 0.8^11 < 0.1 < 0.8^10
+
+
+@pytest.mark.parametrize(
+    ("f", "off"),
+    [
+        (lambda y: float((y[0] - 1e-4) ** 2 + y[1] ** 2), 2e-4),
+        (lambda y: float((y[0] - 8e-4) ** 2 + y[1] ** 2), 1e-3),
+        (lambda y: float((y[0] - 0.1) ** 2 + y[1] ** 2), np.inf),
+        (lambda y: float((y[0] - 0.1) ** 2 + 30 * abs(y[1])), np.inf),  # no short pair tells that
+        (lambda y: 0.0, 2e-4),
+    ],
+)
+def test_long_pairs_tell_how_far_off_the_middle_of_f_is(f, off):
+    frame = Frame(np.array([0.0, 1e-9]), np.eye(2))
+    line = np.array([1.0, 1e-4])
+    asked = off_centre(gd.Euclidean(2), frame, line, 0.1, 2e-4, 1e-3, None)
+    assert played(asked, f)[0] == pytest.approx(off)
+
+
+def test_what_two_descents_say_is_no_nearer_than_their_ends_are():
+    claim = Claim.of(np.zeros(2), 1.0, 1e-9)
+    assert claim.asked(0.1).uncertainty == 1e-9
+    assert claim.asked(0.1, 1e-3).uncertainty == 1e-3
+    assert Claim.of(np.zeros(2), 1.0, None).asked(0.1, 1e-3).uncertainty is None
+
+
+def test_an_end_on_a_ridge_states_nothing():
+    """A start on the ridge itself: no mirrored pair of short probes feels the slope along it."""
+
+    def f(x):
+        return (x[0] - 1) ** 2 + 100 * abs(x[1] + x[0] - 1)
+
+    result = gd.minimize(
+        gd.from_objective(f), gd.Euclidean(2), [-2.0, 3.0], method="duel-newton", rng=0,
+        budget=1_000,
+    )  # fmt: skip
+    off = float(np.linalg.norm(result.x - [1, 0]))
+    assert result.uncertainty is None or result.uncertainty > off / 10

@@ -103,9 +103,11 @@ def beyond_digits(manifold: Manifold, state: Any) -> str:
     """Why to stop where a metric or a step is beyond the dtype.
 
     Probes shorter than it resolves came there by shrinking: where a coordinate of the optimum is
-    zero, duels tell points apart down to the least number. Any others were led away.
+    zero, duels tell points apart down to the least number. Along a sharp valley only those across
+    it are as short, and the metric is singular. Probes longer than the first ones were led away.
     """
-    return "resolution" if state.size < default_radius(manifold, state.point) else "diverges"
+    shorter = state.size < max(default_radius(manifold, state.point), 1e-3 * state.longest)
+    return "resolution" if shorter else "diverges"
 
 
 def converged(

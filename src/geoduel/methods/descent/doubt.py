@@ -16,7 +16,7 @@ from ..frame import Frame
 from .first_step import directions
 from .noise import votes
 
-__all__ = ["BEYOND", "Anchor", "Claim", "Trail", "beats", "look_around"]
+__all__ = ["BEYOND", "CLOSER", "Anchor", "Claim", "Trail", "beats", "look_around", "off_centre"]
 
 FOLLOWS = 1.5  # the anchor follows where probes are shorter by this factor
 UNEARNED = 2.0  # growth of the probes, times what chance makes of it, that no duel has to confirm
@@ -26,6 +26,8 @@ LAG = 4  # blocks of the way that is prolonged
 BEYOND = 4.0  # how far it is prolonged, in its length
 RARELY = 32  # duels, in low dimension, of which one is about the trail
 FADES = 0.8  # factor on a doubt for each point beyond that was worse
+CENTRED = 0.3  # the same where f is symmetric about x
+CLOSER = 5.0  # factor between the distances within which a middle is looked for
 LEAST_DOUBTED = 0.2  # flip rate that is allowed for, at least, before an end is given up
 STRIDE = 10.0  # ratio of the lengths at which a run looks around before it ends
 
@@ -81,6 +83,10 @@ class Trail(NamedTuple):
         new = Trail(point, doubt=1.0 if better else FADES * self.doubt)
         return new._replace(age=0 if new.lost else LAG - max(2 * LAG, RARELY // d))
 
+    def centred(self, centred: bool) -> Trail:
+        """After duels that have told whether f is symmetric about x."""
+        return self._replace(doubt=CENTRED * self.doubt if centred else 1.0)
+
     @property
     def due(self) -> bool:
         """Whether it is time for a duel with a point beyond."""
@@ -104,12 +110,15 @@ class Claim(NamedTuple):
         last.
     uncertainty : float or None
         What was stated there; None once it is known to be no minimum.
+    survived : int
+        Descents in a row, before the present one, that have ended without a better point.
     """
 
     point: Array
     length: float
     compared: float
     uncertainty: float | None
+    survived: int = 0
 
     @classmethod
     def of(cls, point: Array, length: float, uncertainty: float | None) -> Claim:
@@ -120,9 +129,16 @@ class Claim(NamedTuple):
         """Whether probes have become short enough for another comparison."""
         return not self.compared / 3 <= length <= 3 * self.compared
 
-    def asked(self, length: float) -> Claim:
-        """After a comparison that it has not lost."""
-        return self._replace(compared=length)
+    def asked(self, length: float, apart: float = 0.0) -> Claim:
+        """After a comparison that it has not lost, with a point as far away.
+
+        Where the descent has come to a place that is not the claim's, probes have contracted twice:
+        then how far apart the two places are is the least that the optimum may be away.
+        """
+        known = self.uncertainty
+        return self._replace(
+            compared=length, uncertainty=None if known is None else max(known, apart)
+        )
 
     @property
     def least(self) -> float:
@@ -150,6 +166,46 @@ def beats(
     for _ in range(many):
         ahead -= float((yield x, y))
     return ahead
+
+
+def off_centre(
+    manifold: Manifold,
+    frame: Frame,
+    unit: np.ndarray,
+    length: float,
+    off: float,
+    most: float,
+    domain: Domain | None,
+) -> Generator[tuple[Array, Array], Any, float]:
+    """How far from x f is symmetric about a point of a line, to a length: inf if beyond ``most``.
+
+    A mirrored pair at that length says to which side of x the middle is. Another one, about a point
+    that far to that side, says whether it is beyond. Near a minimum of a smooth f it is not, if x
+    is that near. On a slope along a ridge it is, however short the probes have become: a long pair
+    about a point beside the ridge does not feel the ridge.
+
+    Parameters
+    ----------
+    unit : ndarray of shape (d,)
+        Coordinates of the line's direction.
+    length : float
+        Half the distance of a pair.
+    off, most : float
+        The distance that is asked about first, and the last one.
+    """
+
+    def ahead(middle: float, unit: np.ndarray) -> Generator[tuple[Array, Array], Any, float]:
+        ends = (frame.at(manifold, (middle + r) * unit, domain) for r in (length, -length))
+        return -float((yield tuple(ends)))
+
+    unit = unit * (yield from ahead(0.0, unit))
+    if not unit.any():
+        return off
+    while off <= most:
+        if (yield from ahead(off, unit)) <= 0:
+            return off
+        off *= CLOSER
+    return math.inf
 
 
 def look_around(

@@ -122,7 +122,7 @@ class DuelCSA(RankedMethod):
     True
     """
 
-    version: ClassVar[int] = 5
+    version: ClassVar[int] = 6
 
     def start(self, manifold: Manifold, x0: Array, rng: np.random.Generator) -> Begin:
         return begin(manifold, x0, self.initial_step, frame=manifold.dim <= FULL)

@@ -19,7 +19,7 @@ from ..frame import Frame, at_least, reach
 from ..rounds import Rounds, in_lock_step, renumbered
 from .base import RankedMethod, beyond_digits, converged, recommend
 from .blocks import blocks
-from .doubt import BEYOND, Anchor, Claim, Trail, beats, look_around
+from .doubt import BEYOND, CLOSER, Anchor, Claim, Trail, beats, look_around, off_centre
 from .face import NO_EXITS, Exits, Face, face_at
 from .first_step import POINT, Begin, First, begin, directions, first_step
 from .fit import fit
@@ -49,6 +49,14 @@ SHORT = 0.01  # length of the probes that look for the boundary, in those of due
 LOST = 0.7  # factor on the patience where growth of the probes was not earned
 LEAST = 0.2  # patience that is never lost
 AGAIN = 1e4  # length of the probes that doubt an end, in those of the end
+ENDS = 6  # ends that were no minimum, after which the next one is believed
+UNBEATEN = 1  # descents without a better point before the last one
+FAR_APART = 10.0  # distance of the places of two descents, in probes, from which they contradict
+CHECKED = 1e-3  # factor by which probes have shrunk from one question about symmetry to the next
+SOON = 100.0  # of the same factor, where the distance is not known
+OFF = 2.0  # how far off the middle may be, in probes, at first
+LINES = 5  # how many lines are asked about at an end
+SMOOTH = 1.0  # square of the length of the pairs that ask it, in that distance and the first length
 RIDGE = 1e-4  # accuracy of a search along a ridge, in its length
 COARSE = 0.05  # length of the probes up to which ripples are smoothed, in that of the first
 
@@ -77,6 +85,9 @@ class NewtonState(NamedTuple):
     patience: float = 1.0  # power of the factor by which probes shrink
     claim: Claim | None = None  # where a doubted run has ended
     refuted: bool = False  # whether such an end was no minimum
+    checked: float = 0.0  # length of the probes when f was last seen to be symmetric about x
+    least: float = math.inf  # length of the shortest probes
+    ends: int = 0  # ends so far that were no minimum
     stop: str | None = None
 
     @property
@@ -109,23 +120,32 @@ class NewtonState(NamedTuple):
     def uncertainty(self) -> float | None:
         """Estimated distance to the optimum, the length of the probes.
 
-        None after a false end, and where probes have contracted faster than the descent.
+        None after a false end, where probes have contracted faster than the descent, and where f
+        is not symmetric about x, as on a slope along a ridge.
         """
-        if self.trail.lost:
+        if self.trail.lost or self.refuted:
             return None
-        if self.claim is not None:
-            return self.claim.uncertainty
-        return None if self.refuted else self.reached
+        return self.reached if self.claim is None else self.claim.uncertainty
 
     @property
     def reached(self) -> float:
-        """The distance that the probes tell, wherever the minimum is."""
-        return self.answering.uncertainty(self.size, self.longest)
+        """The distance that the probes tell, wherever the minimum is.
+
+        Answers of capacity C know it 1/√C as well, and their mean is a little better than that.
+        Where most duels tie, probes have grown since they were as short as differences can be
+        noticed. At length L₀ that was a distance about L₀. Where f is smooth, L tell L₀²/L, and at
+        a kink still L₀: the stated distance lies between.
+        """
+        ties = self.tied >= 1 and self.least < self.size
+        length = self.least**1.5 / self.size**0.5 if ties else self.size
+        return length / max(0.05, self.answering.capacity) ** 0.4
 
     def ended(
         self, manifold: Manifold, x_tol: float | None, ties: float, longest: float, n: int
     ) -> NewtonState:
         """With a reason to stop, after a block of n probes, the longest of that length."""
+        size = self.size
+        self = self._replace(checked=max(size, self.checked), least=min(size, self.least))
         if self.answering.coarse:
             self = self._replace(answering=self.answering.at(self.size))
         stop = converged(manifold, self, x_tol, ties, longest)
@@ -134,6 +154,11 @@ class NewtonState(NamedTuple):
         if stop is None and self.tied >= TIED:
             stop = "ties"
         return self if stop is None else self._replace(stop=stop)
+
+    @property
+    def unchecked(self) -> bool:
+        """Whether probes have shrunk so far that symmetry has to be asked about."""
+        return not self.noisy and self.size < CHECKED * self.checked
 
     def undoubted(self, d: int) -> NewtonState | None:
         """After a block with nothing to ask: anchor and trail one block later. Else None.
@@ -145,7 +170,7 @@ class NewtonState(NamedTuple):
         size, noisy = self.size, self.noisy
         anchor = self.anchor.follow(self.point, size)
         trail = Trail(self.point) if noisy else self.trail.older(self.point)
-        asks = not noisy and (trail.due or anchor.doubts(size, d, GAIN))
+        asks = not noisy and (trail.due or anchor.doubts(size, d, GAIN) or self.unchecked)
         if asks or (self.claim is not None and self.claim.due(size)):
             return None
         return self._replace(anchor=anchor, trail=trail)
@@ -312,7 +337,8 @@ class DuelNewton(RankedMethod):
     side (`geoduel.methods.descent.doubt`). Ends are doubted: at a kink κ is zero, too, and δ
     shrinks before the valley is left. A second descent that finds a better point shows that. The
     next ones shrink half as fast each, and the line through two such ends is the ridge, where that
-    is straight.
+    is straight. Now and then, and at an end, pairs far longer than the probes tell whether f is
+    symmetric about x. Beside a ridge they feel the slope along it.
 
     With ``ranking=k`` a block has groups of k points, the corners of a regular simplex in k - 1
     whitened directions. Neighbours in the order of a group are duels to the fit, each with a centre
@@ -381,7 +407,7 @@ class DuelNewton(RankedMethod):
 
     smoothing: float = 0.0
 
-    version: ClassVar[int] = 7
+    version: ClassVar[int] = 8
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -473,6 +499,7 @@ class DuelNewton(RankedMethod):
         try:
             state = yield from self._earned(manifold, state)
             state = yield from self._prolonged(manifold, state)
+            state = yield from self._centred(manifold, state)
         except BEYOND_DIGITS:
             return state._replace(stop=beyond_digits(manifold, state))
         if state.stop in ("x_tol", "diverges"):
@@ -524,7 +551,7 @@ class DuelNewton(RankedMethod):
         )
         if before is None:
             return new
-        kept = ("answering", "longest", "patience", "refuted")
+        kept = ("answering", "longest", "patience", "refuted", "ends")
         trail = new.trail._replace(doubt=before.trail.doubt)
         return new._replace(trail=trail, **{name: getattr(before, name) for name in kept})
 
@@ -584,6 +611,33 @@ class DuelNewton(RankedMethod):
         stop = None if better and state.stop == "x_tol" else state.stop
         return state._replace(trail=trail.asked(state.point, better, manifold.dim), stop=stop)
 
+    def _centred(
+        self, manifold: Manifold, state: NewtonState
+    ) -> Generator[tuple[Array, Array], Any, NewtonState]:
+        """Asks, once for each thousandth by which probes have shrunk, if f is symmetric about x."""
+        if not state.unchecked or state.held or self.min_radius or state.stop:
+            return state
+        off = yield from self._off_centre(manifold, state, -1, CLOSER)
+        trail = state.trail.centred(off < math.inf)
+        soon = SOON if trail.lost else 1.0
+        return state._replace(checked=soon * state.size, trail=trail)
+
+    def _off_centre(
+        self, manifold: Manifold, state: NewtonState, which: int, more: float
+    ) -> Generator[tuple[Array, Array], Any, float]:
+        """How far x is from the middle of f, along one of the last probes; inf if ``more`` so.
+
+        The pairs are as long as they may be without telling that f is no quadratic.
+        """
+        off, longest = OFF * state.size, min(state.longest, 2 * self._farthest(manifold))
+        line = state.metric @ state.window.directions[which]
+        length = math.sqrt(SMOOTH * off * longest)
+        if length < 3 * off:  # probes are as long as that themselves, and tell it, if anything does
+            return off if state.size > default_radius(manifold, state.point) else math.inf
+        unit = line / np.linalg.norm(line)
+        most = min(more * off, length / 3)
+        return (yield from off_centre(manifold, state.frame, unit, length, off, most, self.domain))
+
     def _doubted(
         self, manifold: Manifold, state: NewtonState, rng: np.random.Generator
     ) -> Generator[tuple[Array, Array], Any, NewtonState]:
@@ -591,8 +645,11 @@ class DuelNewton(RankedMethod):
 
         Points at distances from the longest probes to the shortest are compared with it. If one is
         better, the second descent begins there. Else it begins at the end, with the same metric
-        and probes ten thousand times as long as the last, or the longest after ties.
+        and probes ten thousand times as long as the last, or the longest after ties. Long pairs
+        about the end tell first whether it lies on a slope, and how far off it may be.
         """
+        if state.ends >= ENDS:  # what has been better since is so by what the dtype resolves
+            return state._replace(refuted=True)
         shortest = default_radius(manifold, state.point)
         better = yield from look_around(
             manifold, state.frame, shortest, state.longest, rng, self.domain, state.noise
@@ -604,10 +661,17 @@ class DuelNewton(RankedMethod):
         length = AGAIN * state.size if state.stop == "resolution" else math.inf
         if self.domain is not None:  # which may contain points that are outside by rounding
             length = max(length, 1e3 * shortest)
+        known = state.reached
+        if not (state.noisy or state.held or self.min_radius):
+            for k in range(min(manifold.dim, LINES, len(state.window.directions))):
+                off = yield from self._off_centre(manifold, state, -1 - k, math.inf)
+                known = max(known, off) if off > OFF * state.size else known
+        # On a slope it is not known, and the next descent has to go on.
         longer = max(1.0, min(length, state.longest) / state.size)
         again = self._begun(manifold, state.frame, longer * state.scale, state.metric, state)
-        claim = Claim.of(state.best, longer * state.size, state.reached)
-        return again._replace(claim=claim, held=state.held)
+        sloping = known == math.inf
+        claim = Claim.of(state.best, longer * state.size, None if sloping else known)
+        return again._replace(claim=claim, held=state.held, ends=state.ends + sloping)
 
     def _contested(
         self, manifold: Manifold, state: NewtonState
@@ -615,7 +679,9 @@ class DuelNewton(RankedMethod):
         """From time to time a duel with the claim; if that loses, it was no minimum.
 
         Then the probes had shrunk too soon. So they begin again with the first length, and shrink
-        half as fast. A claim that still stands when the second descent ends is believed.
+        half as fast. A claim that still stands when the second descent ends is believed. So is one
+        that is known to be on a slope, once two descents and the line through their ends have found
+        nothing better: then its distance is not known.
         """
         claim = state.claim
         assert claim is not None
@@ -630,10 +696,16 @@ class DuelNewton(RankedMethod):
                 found = yield from self._along_ridge(manifold, state, frame)
                 if found is not None:
                     return self._afresh(manifold, state, found, found.point)
-                return self._afresh(manifold, state, frame, claim.point, refuted=True)
+                if claim.survived >= UNBEATEN:
+                    return state
+                again = self._afresh(manifold, state, frame, claim.point, refuted=True)
+                assert again.claim is not None
+                return again._replace(claim=again.claim._replace(survived=claim.survived + 1))
         elif ahead > 0 and manifold.dist(state.point, claim.point) > claim.least:
             return self._afresh(manifold, state, state.frame, claim.point, refuted=True)
-        return state._replace(claim=claim.asked(state.size))
+        apart = float(manifold.dist(state.point, claim.point))
+        apart = apart if apart > FAR_APART * state.size else 0.0
+        return state._replace(claim=claim.asked(state.size, apart))
 
     def _along_ridge(
         self, manifold: Manifold, state: NewtonState, best: Frame
@@ -657,6 +729,8 @@ class DuelNewton(RankedMethod):
             lambda t: best.at(manifold, t * unit, self.domain), min(length, most), RIDGE, most
         )
         step, end = best.land(manifold, found * unit, self.domain)
+        if abs(found) < 2 * RIDGE * length:  # no farther than the search is accurate
+            return None
         if (yield from beats(end, best.point, state.noise)) <= 0:
             return None
         return best.move(manifold, step, end=end)[0]
@@ -679,6 +753,7 @@ class DuelNewton(RankedMethod):
             claim=Claim.of(before if state.noisy else frame.point, length, None),
             patience=again.patience / (2 if refuted else 1),
             refuted=again.refuted or refuted,
+            ends=again.ends + 1,
         )
 
     def _place(self, manifold: Manifold, state: NewtonState, rng: np.random.Generator) -> Place:
@@ -873,6 +948,9 @@ class DuelNewton(RankedMethod):
             patience=state.patience,
             claim=state.claim,
             refuted=state.refuted,
+            checked=state.checked,
+            least=state.least,
+            ends=state.ends,
         )
         longest = float(abs(probes.steps).max()) if n else delta * float(abs(A).max())
         return new.ended(manifold, self.x_tol, duels.ties, longest, n)
