@@ -276,7 +276,7 @@ SLIPS = {
     "gd.minimize(oracle, sphere, domain=lambda x: x['a'])": "a domain raised IndexError",
     "gd.minimize(oracle, sphere, domain=lambda x: x > 0)": "test of a domain must return a bool",
     "gd.minimize(oracle, sphere, executor=ThreadPoolExecutor)": r"as ThreadPoolExecutor\(8\); got",
-    "gd.space(sphere)": r"space needs names, e.g. space\(gain=\(-12, 12\)\)",
+    "gd.space(sphere)": r"space needs parameters with names, e.g. space\(gain=\(-12, 12\)\)",
     "gd.space(batch=[16, 32, 64])": r"to choose among numbers, Categories\(16, 32, 64\)",
     "gd.Rotations(2).to_angle(np.eye(3))": r"x has shape \(3, 3\), expected \(..., 2, 2\)",
     "study.ask('ann')": "n must be an integer >= 1, got 'ann'",

@@ -263,7 +263,7 @@ def minimize(
         alone = log is None and tuple(x0.shape) == tuple(manifold.point_shape)
         chosen = _by_rankings(chosen, oracle) if alone else chosen
     chosen = in_lock_step_if_many(chosen, manifold, x0)
-    if isinstance(chosen, Auto) and budget is not None:
+    if isinstance(chosen, Auto | Mixed) and budget is not None:
         chosen = chosen.spending()
     chosen, iterations = chosen.plan(manifold, x0, iterations=iterations, budget=budget)
     alone = chosen.method if isinstance(chosen, LockStep) else chosen

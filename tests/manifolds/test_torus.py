@@ -146,7 +146,7 @@ def test_number_of_angles_must_be_a_positive_integer(n):
 
 
 def test_angles_outside_are_refused():
-    with pytest.raises(NotOnManifoldError, match=r"largest angle over π is 0\.858"):
+    with pytest.raises(NotOnManifoldError, match=r"largest angle, in radians, over π is 0\.858"):
         TORUS.check_point(np.array([0.0, -4.0, 1.0]))
     with pytest.raises(NotOnManifoldError, match="not finite"):
         TORUS.to_manifold(np.array([0.0, np.inf, 1.0]))

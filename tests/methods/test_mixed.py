@@ -253,6 +253,48 @@ def test_x_tol_ends_a_run_after_a_last_look():
     assert result.uncertainty <= 1e-3
 
 
+def together(p):
+    """Two categories that are better only together, at a place of their own; else a bowl."""
+    a, b = KINDS.index(p["a"]), KINDS.index(p["b"])
+    if (a, b) == (3, 1):
+        return float((p["x"] - 2) ** 2 - 1)
+    return float(a + b + (p["x"] - 1) ** 2)
+
+
+PAIR = gd.space(a=list(KINDS), b=list(KINDS), x=gd.Euclidean(1))
+
+
+def test_what_is_left_of_a_budget_looks_for_pairs_of_values():
+    """From the best single values, no change of one value leads to the best two."""
+    start, oracle = {"a": "a", "b": "a", "x": 0.0}, gd.from_objective(together)
+    run = {"manifold": PAIR, "x0": start, "budget": 1500}
+    one = gd.minimize(oracle, **run, method=Mixed(restarts=0), rng=0)
+    assert (one.x["a"], one.x["b"], one.duels < 400) == ("a", "a", True)
+    runs = [gd.minimize(oracle, **run, rng=seed) for seed in (0, 2)]
+    found = [r for r in runs if (r.x["a"], r.x["b"]) == ("d", "b")]
+    assert found  # by runs that begin elsewhere: not in each budget
+    assert all(abs(r.x["x"] - 2) < 1e-7 for r in found)
+    assert {r.stop_reason for r in runs} == {"resolution"}
+    assert all(r.duels > one.duels for r in runs)
+
+
+def test_runs_to_one_optimum_end_before_a_large_budget():
+    oracle = gd.from_objective(lambda p: float((p["k"] != "b") + (p["n"] - 7) ** 2))
+    space = gd.space(k=["a", "b"], n=range(30))
+    result = gd.minimize(oracle, space, {"k": "a", "n": 0}, budget=10_000, rng=0)
+    assert result.x == {"k": "b", "n": 7}
+    assert result.stop_reason == "values"
+    assert 50 < result.duels < 1_000
+
+
+def test_restarts_are_for_budgets_without_an_accuracy():
+    assert Mixed().spending().restarts == np.inf
+    assert Mixed(restarts=0).spending().restarts == 0
+    assert Mixed(gd.Auto(restarts=0)).spending().restarts is None
+    assert Mixed(gd.Auto(x_tol=1e-3)).spending().restarts is None
+    assert Mixed(gd.Auto(min_radius=0.1)).spending().restarts is None
+
+
 def test_studies_ask_about_values_and_go_on_after_loading(tmp_path):
     """The questions after loading are those of a study that was not interrupted."""
     url = f"sqlite:///{tmp_path / 'net.db'}"
@@ -296,6 +338,7 @@ def test_options_of_a_study_are_those_of_what_walks(tmp_path):
 @pytest.mark.parametrize(
     ("make", "words"),
     [
+        (lambda: Mixed(restarts=3), "Mixed restarts must be 0, inf or None, got 3"),
         (lambda: Mixed("auto"), "Mixed method must be a Method, got 'auto'"),
         (
             lambda: Mixed(gd.Auto(domain=gd.Ball(gd.Torus(1), np.zeros(1), 1.0))),

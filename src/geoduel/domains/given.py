@@ -68,7 +68,8 @@ def space(parameters: Mapping[str, Any] | None = None, /, **parts: Any) -> Space
     """
     if not isinstance(parameters, Mapping | None):
         raise ArgumentError(
-            f"space needs names, e.g. space(gain=(-12, 12)); got {parameters!r:.80} without one"
+            "space needs parameters with names, e.g. space(gain=(-12, 12)); got "
+            f"{parameters!r:.80} without one"
         )
     parts = {**(parameters or {}), **parts}
     if not parts:

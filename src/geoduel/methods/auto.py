@@ -213,10 +213,9 @@ class Auto(RankedMethod):
         return state._replace(local=local, stop=None) if restarted else local
 
     def ended(self, state: Begin | Local | Restarted, reason: str) -> str:
-        """What ends a budget that is left over does not end the run that returned the point."""
-        if not isinstance(state, Restarted) or self.restarts != math.inf:
-            return reason
-        return state.reason or reason if reason in ("budget", "ties") else reason
+        if isinstance(state, Restarted) and self.restarts == math.inf:
+            return state.ended(reason)
+        return reason
 
     def _present(self, manifold: Manifold, state: Restarted | None) -> Any:
         """The method of the present run, before it walks."""

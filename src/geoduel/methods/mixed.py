@@ -16,11 +16,13 @@ from ..domains.mixture import Mixture, is_mixed
 from ..errors import ArgumentError
 from ..manifolds.base import Manifold
 from ..manifolds.discrete import Integers
-from .auto import Auto
-from .base import Method, one_problem
+from .auto import SAME, Auto
+from .base import Method, default_radius, one_problem
+from .descent.doubt import beats
 from .descent.first_step import directions
 from .descent.noise import lead
 from .frame import Frame
+from .restarts import LONGER, Restarted, elsewhere, scale_of
 
 __all__ = ["Mixed", "MixedState", "mixed_if_needed"]
 
@@ -32,6 +34,7 @@ REACH = 0.2  # how far off, in typical distances, the optimum of another value i
 FAR = 0.3  # a value that is no better than the present one so far from its optimum has no trial
 CLOSER = 0.7  # that distance shrinks so in a trial, for each duel a dimension
 OWN = 6  # duels a dimension of a descent with another value
+KICKED = 2  # values that are drawn anew before every other run that spends what is left
 
 Duels = Generator[tuple[Array, Array], Any, Any]
 Value = tuple[int, float]  # which factor, and its number
@@ -92,11 +95,15 @@ class Mixed(Method):
         trial: another value gets a short descent of its own, as long as it is ahead of the present
             one at a point a first step away, and nearer with each step; its end challenges the
             present best point, and there the present value
+        what is left of a budget: all of it once more, in turns from the best end with two values
+            drawn anew and from elsewhere, until no other minimum is to be expected; duels between
+            the ends decide
 
     The method knows nothing of the values. What it has learned survives their change, and it goes
     on with longer probes. Values far from the best one cost a duel a sweep, and those whose optimum
-    lies elsewhere are found by their trials. Pairs of values that are only better together are not
-    looked for. A tie keeps what there is. Where answers are wrong, a lead decides.
+    lies elsewhere are found by their trials. Pairs of values that are only better together are left
+    to the runs that spend a budget. A tie keeps what there is. Where answers are wrong, a lead
+    decides.
 
     `geoduel.minimize` and `geoduel.create_study` put it around the method that they are given,
     wherever a space has categories or whole numbers.
@@ -107,6 +114,10 @@ class Mixed(Method):
         What walks: one that runs one problem, without a domain.
     domain : Domain, optional
         Feasible set, factor by factor; it restricts continuous factors alone.
+    restarts : 0, math.inf or None
+        ``math.inf`` begins again where a run has ended, as said above. None, the default, is that
+        where a ``budget`` is given and the method has no ``x_tol``, no ``min_radius`` and no
+        ``restarts`` of its own; else 0.
 
     Examples
     --------
@@ -121,8 +132,9 @@ class Mixed(Method):
 
     method: Method = field(default_factory=Auto)
     domain: Domain | None = None
+    restarts: float | None = None
 
-    version: ClassVar[int] = 2
+    version: ClassVar[int] = 3
     single: ClassVar[bool] = True
     state_has: ClassVar[tuple[str, ...]] = ("point", "best", "stop")
 
@@ -136,8 +148,16 @@ class Mixed(Method):
                 f"ranking={self.method.ranking} is for continuous factors alone: Mixed asks for "
                 "duels"
             )
+        if self.restarts not in (None, 0, math.inf):
+            raise ArgumentError(f"Mixed restarts must be 0, inf or None, got {self.restarts!r:.80}")
         for name in ("parallel", "x_tol", "feasible_first"):
             object.__setattr__(self, name, getattr(self.method, name))
+
+    def spending(self) -> Mixed:
+        """With restarts as a budget allows, unless that is set or a run ends early."""
+        given = self.restarts is not None or getattr(self.method, "restarts", None) is not None
+        ends_early = self.x_tol is not None or getattr(self.method, "min_radius", 0) > 0
+        return self if given or ends_early else replace(self, restarts=math.inf)
 
     def typical_answers(self, manifold: Manifold) -> int:
         """Those of the walk, and two for each other category or step of a whole number."""
@@ -179,8 +199,67 @@ class Mixed(Method):
         return MixedState(x0, x0, values, inner)
 
     def step(
+        self, manifold: Manifold, state: MixedState | Restarted, rng: np.random.Generator
+    ) -> Generator[tuple[Array, Array], Any, MixedState | Restarted]:
+        before = state if isinstance(state, Restarted) else None
+        run: MixedState = state.local if isinstance(state, Restarted) else state
+        local = yield from self._step(manifold, run, rng)
+        if local.stop is None:
+            return before._replace(local=local) if before else local
+        if not self.restarts or local.stop == "diverges":
+            return local
+        parts = _parts(manifold)
+        if before is None:
+            moving = parts.continuous
+            scale = scale_of(moving, self._walker(parts).domain, local.inner) if moving else 0.0
+            ended = Restarted(local, local.best, scale, doubt=local.noise)
+            ended = ended._replace(reason=local.stop, distance=self.uncertainty(local))
+        else:
+            ended = yield from self._judged(parts, before._replace(local=local))
+        if ended.complete:
+            return ended._replace(stop=ended.reason)
+        return self._restarted(manifold, ended, rng)
+
+    def _judged(self, parts: Mixture, state: Restarted) -> Duels:
+        """At the end of a run: the better of its end and the champion, by duels."""
+        local, champion = state.local, state.champion
+        doubt = max(state.doubt, local.noise)
+        won = (yield from beats(local.best, champion, doubt)) > 0
+        better, worse = (local.best, champion) if won else (champion, local.best)
+        others = state.others
+        if not any(_alike(parts, worse, x) for x in (better, *others)):
+            others = (*others, worse)
+        alone = state.alone + (state.run % 2 == 0)
+        state = state._replace(doubt=doubt, others=others, alone=alone)
+        if not won:
+            return state
+        distance = self.uncertainty(local)
+        return state._replace(champion=local.best, reason=local.stop, distance=distance)
+
+    def _restarted(
+        self, manifold: Manifold, state: Restarted, rng: np.random.Generator
+    ) -> Restarted:
+        """The next run, before its first step."""
+        parts, run = _parts(manifold), state.run + 1
+        moving, values = parts.split(state.champion)
+        if run % 2:
+            for i in rng.permutation(len(values))[:KICKED]:
+                low, high = parts.factors[i].bounds
+                others = [n for n in range(low, high + 1) if n != values[i]]
+                values = _with(values, i, float(rng.choice(others)))
+        else:
+            values = parts.split(manifold.random_point(rng))[1]
+            if parts.continuous is not None:
+                length = state.scale * 2.0 ** (state.alone % LONGER)
+                domain = self._walker(parts).domain
+                moving = elsewhere(parts.continuous, moving, rng, length, domain)
+        local = self.start(manifold, parts.join(moving, values), rng)
+        return state._replace(local=local, run=run)
+
+    def _step(
         self, manifold: Manifold, state: MixedState, rng: np.random.Generator
     ) -> Generator[tuple[Array, Array], Any, MixedState]:
+        """A sweep, a step of the walk, or a trial."""
         parts = _parts(manifold)
         ended = state.inner is None or self._walker(parts).stop_reason(state.inner) is not None
         if not ended and state.walked < SHARE * state.asked:
@@ -286,14 +365,20 @@ class Mixed(Method):
             return "values"
         return str(self._walker(parts).stop_reason(state.inner))
 
-    def stop_reason(self, state: MixedState) -> str | None:
+    def stop_reason(self, state: MixedState | Restarted) -> str | None:
         return state.stop
 
-    def noise(self, state: MixedState) -> float | None:
-        return None if state.inner is None else self.method.noise(state.inner)
+    def ended(self, state: MixedState | Restarted, reason: str) -> str:
+        return state.ended(reason) if isinstance(state, Restarted) else reason
 
-    def uncertainty(self, state: MixedState) -> float | None:
-        """That of the continuous part, at the present values."""
+    def noise(self, state: MixedState | Restarted) -> float | None:
+        local: MixedState = state.local if isinstance(state, Restarted) else state
+        return None if local.inner is None else self.method.noise(local.inner)
+
+    def uncertainty(self, state: MixedState | Restarted) -> float | None:
+        """That of the continuous part, at the values of the best point."""
+        if isinstance(state, Restarted):
+            return state.distance
         return None if state.inner is None else self.method.uncertainty(state.inner)
 
 
@@ -322,6 +407,15 @@ def _ground(parts: Mixture) -> Manifold:
 def _integers(parts: Mixture) -> list[int]:
     """Which factors are whole numbers."""
     return [i for i, factor in enumerate(parts.factors) if isinstance(factor, Integers)]
+
+
+def _alike(parts: Mixture, x: Array, y: Array) -> bool:
+    """Whether two ends are the same: the values, and the rest up to the dtype's resolution."""
+    (u, values), (v, others) = parts.split(x), parts.split(y)
+    if (values != others).any():
+        return False
+    ground = parts.continuous
+    return ground is None or float(ground.dist(u, v)) <= SAME * default_radius(ground, u)
 
 
 def _with(values: np.ndarray, i: int, number: float) -> np.ndarray:

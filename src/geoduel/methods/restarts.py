@@ -89,6 +89,10 @@ class Restarted(NamedTuple):
         """Of the champion."""
         return self.distance
 
+    def ended(self, reason: str) -> str:
+        """What ends a budget that is left over does not end the run that returned the point."""
+        return self.reason or reason if reason in ("budget", "ties") else reason
+
     @property
     def complete(self) -> bool:
         """Whether the runs have probably found all minima: then no other one is worth its duels.
