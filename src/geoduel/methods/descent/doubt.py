@@ -132,8 +132,8 @@ class Claim(NamedTuple):
     def asked(self, length: float, apart: float = 0.0) -> Claim:
         """After a comparison that it has not lost, with a point as far away.
 
-        Where the descent has come to a place that is not the claim's, probes have contracted twice:
-        then how far apart the two places are is the least that the optimum may be away.
+        Where the descent has come to a place that is not the claim's, probes have contracted twice.
+        How far apart the two places are is then the least that the optimum may be away.
         """
         known = self.uncertainty
         return self._replace(
