@@ -709,7 +709,10 @@ def studies() -> list[str]:
 
 # -- geoduel bench ---------------------------------------------------------------------------------
 
-BENCH_SUITES = {"manifolds": "on manifolds", "bbob": "bbob", "noise": "noise", "paper": "the paper"}
+BENCH_SUITES = {
+    "manifolds": "on manifolds", "bbob": "bbob", "mixint": "whole numbers", "noise": "noise",
+    "paper": "the paper",
+}  # fmt: skip
 
 
 @cache
@@ -1063,6 +1066,7 @@ TABLES: dict[str, Callable[[], list[str]]] = {
     "bench-manifolds": partial(bench_areas, "manifolds"),
     "bench-bbob-2": partial(bench_areas, "bbob", ", d = 2"),
     "bench-bbob-5": partial(bench_areas, "bbob", ", d = 5"),
+    "bench-mixint": partial(bench_areas, "mixint", ", d = 5"),
     "bench-noise": partial(bench_areas, "noise"),
     "bench-paper": partial(bench_areas, "paper"),
     "bench-costs": bench_costs,

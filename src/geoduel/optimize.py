@@ -164,8 +164,9 @@ def minimize(
         first, and only duels of two feasible points are asked.
     among : Catalogue, array of shape (n, *point_shape), or list of dictionaries, optional
         Items that exist: only these are asked about and returned, and ``result.index`` says which.
-        "auto" is then the method for people of this dimension, followed by a knock-out: answers
-        that contradict nothing lead to the best item. See `geoduel.methods.people.among.Among`.
+        "auto" is then `Bisection` in one dimension and `IdealPoint` in more, followed by a
+        knock-out: answers that contradict nothing lead to the best item. See
+        `geoduel.methods.people.among.Among`.
     budget : int, optional
         Most duels allowed, of each problem. Methods that end by themselves, the default among them,
         may do without one: then it is 1,000 a dimension, and 10,000 at least. With one, the default

@@ -71,3 +71,20 @@ def test_coordinates_are_normal_and_kept_within_reach():
     sphere.check_point(m.point(1e300 * c))
     assert sphere.dist(case.x0, m.point(m.another_start())) < np.pi
     assert m.sigma == pytest.approx(sphere.typical_dist / 5 / np.sqrt(2))
+
+
+def test_coordinates_of_whole_numbers_are_rounded_and_end_with_the_last():
+    space = gd.Product(gd.Integers(0, 3), gd.Integers(2, 9), gd.Euclidean(2))
+    x0 = np.array([1.0, 4.0, 0.5, -0.5])
+    case = Case(space, lambda x: float(x @ x), x0, -1.0)
+    m = Meter(case, 9, np.random.default_rng(0))
+    assert (case.dim, m.whole) == (4, 2)
+    assert m.sigma == pytest.approx(space.typical_dist / 5 / 2)
+    for c, x in (
+        ([0.4, -0.4, 1.0, 2.0], [1.0, 4.0, 1.5, 1.5]),
+        ([0.6, 1.6, 0.0, 0.0], [2.0, 6.0, 0.5, -0.5]),
+        ([1e200, -1e200, 0.0, 0.0], [3.0, 2.0, 0.5, -0.5]),
+    ):
+        np.testing.assert_allclose(m.point(np.array(c)), x)
+    for _ in range(20):
+        space.check_point(m.point(m.another_start()))

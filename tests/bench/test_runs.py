@@ -154,7 +154,7 @@ def test_faults_and_refusals_are_records(toys):
 @pytest.mark.parametrize(
     ("given", "words"),
     [
-        ({"suites": ["toy"]}, "suites must be one of 'paper', 'bbob', 'manifolds', .* got 'toy'"),
+        ({"suites": ["toy"]}, "suites must be one of 'paper', 'bbob', 'mixint', .* got 'toy'"),
         ({"methods": ["newton"]}, "method 'newton' is none of auto, .*, pycma"),
         ({"suites": ["paper"], "problems": ["x"]}, r"no problem of paper begins with \['x'\]"),
         ({"seeds": 0}, "seeds must be"),

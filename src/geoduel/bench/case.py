@@ -10,6 +10,7 @@ import numpy as np
 
 from .._numerics.arrays import Array
 from ..domains.base import Domain
+from ..domains.mixture import Mixture, is_mixed
 from ..errors import ArgumentError
 from ..manifolds.base import Manifold
 from ..oracles.base import Oracle
@@ -75,6 +76,12 @@ class Case:
             if not first > 0:
                 raise ArgumentError(f"the start has to be worse than least, its gap is {first!r}")
             object.__setattr__(self, "targets", first * SHARES)
+
+    @property
+    def dim(self) -> int:
+        """Number of parameters: the dimension, and one for each category and whole number."""
+        values = len(Mixture(self.manifold).factors) if is_mixed(self.manifold) else 0
+        return self.manifold.dim + values
 
     def gap(self, x: Array) -> float:
         """How far f(x) is above the least value."""

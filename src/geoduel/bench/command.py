@@ -24,7 +24,8 @@ def bench(
         str, typer.Option(help="Names, with commas between; `geoduel bench --list` shows them.")
     ] = METHODS,
     suites: Annotated[
-        str, typer.Option(help="Of paper, bbob, manifolds, noise, people, with commas between.")
+        str,
+        typer.Option(help="Of paper, bbob, mixint, manifolds, noise, people, with commas between."),
     ] = "manifolds",
     problems: Annotated[
         str, typer.Option(help="Only problems whose names begin so, with commas between.")

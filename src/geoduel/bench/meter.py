@@ -10,6 +10,7 @@ import numpy as np
 
 from .._numerics.arrays import Array
 from ..domains.feasibility import feasible_first
+from ..domains.mixture import Mixture, is_mixed
 from ..errors import BudgetExhaustedError
 from ..methods.frame import within
 from ..methods.rivals.base import furthest
@@ -45,6 +46,8 @@ class Meter:
         self.oracle = case.oracle(self._count, rng.spawn(1)[0])
         self._answer = answers_of(self.oracle)
         self._axes = len(case.manifold.point_shape)
+        self._parts = Mixture(case.manifold) if is_mixed(case.manifold) else None
+        self._ground: Any = self._parts.continuous if self._parts else case.manifold
 
     def _count(self, x: Array) -> Any:
         self.evaluations += 1
@@ -101,18 +104,38 @@ class Meter:
             raise ReachedError
 
     def point(self, c: np.ndarray) -> Array:
-        """The point with normal coordinates ``c`` at the start, shape (dim,)."""
-        m, x0 = self.case.manifold, self.case.x0
-        return m.exp(x0, m.from_coords(x0, within(np.clip(c, -1e100, 1e100), furthest(m))))
+        """The point with normal coordinates ``c`` at the start, shape (dim,).
+
+        Whole numbers come first: their coordinates are rounded, and what is beyond is the last one.
+        """
+        m, x0, c = self._ground, self.case.x0, np.clip(c, -1e100, 1e100)
+        if self._parts is None:
+            return m.exp(x0, m.from_coords(x0, within(c, furthest(m))))
+        (x0, numbers), n = self._parts.split(x0), self.whole
+        bounds = np.array([factor.bounds for factor in self._parts.factors]).T
+        x = m.exp(x0, m.from_coords(x0, within(c[n:], furthest(m))))
+        return self._parts.join(x, np.clip(np.round(numbers + c[:n]), *bounds))
 
     def another_start(self) -> np.ndarray:
         """Normal coordinates of a random start, for restarts."""
-        m, x0 = self.case.manifold, self.case.x0
-        x = self.case.draw(self.rng) if self.case.draw else m.random_point(self.rng)
-        return np.asarray(m.to_coords(x0, m.log(x0, x)))
+        m, x0 = self._ground, self.case.x0
+        x = (
+            self.case.draw(self.rng)
+            if self.case.draw
+            else self.case.manifold.random_point(self.rng)
+        )
+        if self._parts is None:
+            return np.asarray(m.to_coords(x0, m.log(x0, x)))
+        (x0, old), (x, new) = self._parts.split(x0), self._parts.split(x)
+        return np.concatenate([new - old, np.asarray(m.to_coords(x0, m.log(x0, x)))])
+
+    @property
+    def whole(self) -> int:
+        """How many of the coordinates are whole numbers."""
+        return len(self._parts.factors) if self._parts else 0
 
     @property
     def sigma(self) -> float:
         """First standard deviation of a coordinate, for evolution strategies and their like."""
-        m = self.case.manifold
-        return (self.case.step or m.typical_dist / 5) / math.sqrt(m.dim)
+        step = self.case.step or self.case.manifold.typical_dist / 5
+        return step / math.sqrt(self.case.dim)

@@ -65,7 +65,7 @@ class Places:
 
 def cma_es(meter: Meter, restarts: bool = False) -> str:
     """pycma, without the active update, which would need a full ranking; or IPOP with restarts."""
-    cma, d = _needs("cma"), meter.case.manifold.dim
+    cma, d = _needs("cma"), meter.case.dim
     size, start, best = 4 + int(3 * np.log(d)), np.zeros(d), meter.case.x0
     while True:
         es = cma.CMAEvolutionStrategy(
@@ -74,6 +74,7 @@ def cma_es(meter: Meter, restarts: bool = False) -> str:
             {
                 "verbose": -9, "CMA_active": False, "popsize": size, "tolx": 1e-12,
                 "seed": int(meter.rng.integers(1, 2**31)), "tolfun": 0, "tolfunhist": 0,
+                "integer_variables": list(range(meter.whole)),
                 "tolflatfitness": 10**6, "maxfevals": 10**9, "maxiter": 10**9,
             },
         )  # fmt: skip
@@ -100,7 +101,7 @@ def cma_ipop(meter: Meter) -> str:
 
 def nevergrad_one_plus_one(meter: Meter) -> str:
     """Nevergrad's OnePlusOne: the newcomer against the incumbent, one duel each."""
-    ng, d = _needs("nevergrad"), meter.case.manifold.dim
+    ng, d = _needs("nevergrad"), meter.case.dim
     parameter = ng.p.Array(init=np.zeros(d)).set_mutation(sigma=meter.sigma)
     parameter.random_state.seed(int(meter.rng.integers(2**31)))
     optimizer = ng.optimizers.registry["OnePlusOne"](parameter, budget=meter.budget)
@@ -118,7 +119,7 @@ def nevergrad_one_plus_one(meter: Meter) -> str:
 
 def nevergrad_pso(meter: Meter) -> str:
     """Nevergrad's particle swarm, by places."""
-    ng, d = _needs("nevergrad"), meter.case.manifold.dim
+    ng, d = _needs("nevergrad"), meter.case.dim
     parameter = ng.p.Array(init=np.zeros(d)).set_mutation(sigma=meter.sigma)
     parameter.random_state.seed(int(meter.rng.integers(2**31)))
     optimizer = ng.optimizers.registry["PSO"](parameter, budget=meter.budget)
@@ -132,7 +133,7 @@ def scipy_nelder_mead(meter: Meter) -> str:
     """SciPy's Nelder-Mead in normal coordinates, by places."""
     from scipy.optimize import minimize
 
-    d, value_of = meter.case.manifold.dim, Places(meter)
+    d, value_of = meter.case.dim, Places(meter)
     edge = meter.sigma * np.sqrt(d)
     simplex = np.vstack([np.zeros(d), edge * np.eye(d)])
     minimize(
@@ -185,7 +186,7 @@ def optuna_preferential(meter: Meter) -> str:
     from optuna_dashboard.preferential.samplers.gp import PreferentialGPSampler
 
     optuna.logging.set_verbosity(optuna.logging.ERROR)
-    d, reach = meter.case.manifold.dim, 5 * meter.sigma * np.sqrt(meter.case.manifold.dim)
+    d, reach = meter.case.dim, 5 * meter.sigma * np.sqrt(meter.case.dim)
     study = create_study(
         n_generate=2, sampler=PreferentialGPSampler(seed=int(meter.rng.integers(2**31)))
     )
@@ -215,7 +216,7 @@ def botorch_eubo(meter: Meter) -> str:
     from botorch.models.pairwise_gp import PairwiseGP, PairwiseLaplaceMarginalLogLikelihood
     from botorch.optim import optimize_acqf
 
-    d, reach = meter.case.manifold.dim, 5 * meter.sigma * np.sqrt(meter.case.manifold.dim)
+    d, reach = meter.case.dim, 5 * meter.sigma * np.sqrt(meter.case.dim)
     torch.manual_seed(int(meter.rng.integers(2**31)))
     bounds = torch.stack([torch.zeros(d), torch.ones(d)]).double()
 

@@ -157,7 +157,7 @@ def plan(
 def run_one(task: Task) -> Record:
     """Run a task, and say what it took: a record that JSON can hold."""
     case: Case = task.make(task.seed)
-    d = case.manifold.dim
+    d = case.dim
     rng = np.random.default_rng([task.seed, *task.method.encode()])
     meter = Meter(case, task.budget * d, rng)
     began, more = time.perf_counter(), {}

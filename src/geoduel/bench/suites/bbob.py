@@ -1,4 +1,4 @@
-"""The 24 functions of COCO's bbob suite. Needs the extra ``bench-solvers``."""
+"""The 24 functions of COCO's bbob and bbob-mixint suites. Needs the extra ``bench-solvers``."""
 
 from __future__ import annotations
 
@@ -13,12 +13,15 @@ from typing import Any
 import numpy as np
 
 from ...errors import MissingExtraError
+from ...manifolds.base import Manifold
+from ...manifolds.discrete import Integers
 from ...manifolds.euclidean import Euclidean
+from ...manifolds.product import Product
 from ..case import Case, Suite
 
-__all__ = ["BBOB"]
+__all__ = ["BBOB", "MIXINT"]
 
-DIMENSIONS = (2, 5, 10, 20)
+DIMENSIONS, MIXED_DIMENSIONS = (2, 5, 10, 20), (5, 10, 20)
 GROUPS = {
     "separable": range(1, 6),
     "moderate": range(6, 10),
@@ -32,7 +35,7 @@ TARGETS = 10.0 ** np.arange(1.0, -8.01, -0.2)
 
 
 @cache
-def _problem(f: int, d: int, instance: int) -> tuple[Any, Any, float]:
+def _problem(name: str, f: int, d: int, instance: int) -> tuple[Any, Any, float]:
     """The suite, which has to live as long as its problem; the problem, and its least value."""
     try:
         import cocoex
@@ -40,7 +43,7 @@ def _problem(f: int, d: int, instance: int) -> tuple[Any, Any, float]:
         raise MissingExtraError(
             "bbob needs coco-experiment: pip install 'geoduel[bench-solvers]'"
         ) from None
-    suite = cocoex.Suite("bbob", f"instances: {instance}", f"dimensions: {d} function_indices: {f}")
+    suite = cocoex.Suite(name, f"instances: {instance}", f"dimensions: {d} function_indices: {f}")
     problem = suite[0]
     with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
         problem._best_parameter("print")  # COCO hides the optimum in a file
@@ -48,18 +51,28 @@ def _problem(f: int, d: int, instance: int) -> tuple[Any, Any, float]:
     return suite, problem, float(problem(best))
 
 
-def function(f: int, d: int, instance: int) -> Case:
-    """A function from a start in [-4, 4]^d; the step is of the box's scale."""
+def function(name: str, f: int, d: int, instance: int) -> Case:
+    """A function from a start in [-4, 4]^d; the step is of the box's scale.
+
+    Of bbob-mixint, where four of five parameters are whole numbers, from 2, 4, 8 and 16 values.
+    """
     if instance < 1:
         instance += 1  # seed 0 is instance 1
-    _, problem, least = _problem(f, d, instance)
+    _, problem, least = _problem(name, f, d, instance)
     rng = np.random.default_rng(800_000 + 1000 * f + 10 * instance)
+    whole = problem.number_of_integer_variables
+    bounds = np.stack([problem.lower_bounds, problem.upper_bounds])[:, :whole].astype(int)
+    space: Manifold = Euclidean(d)
+    if whole:
+        numbers = (Integers(low, high) for low, high in bounds.T.tolist())
+        space = Product(*numbers, Euclidean(d - whole))
 
     def draw(rng: np.random.Generator) -> np.ndarray:
-        return rng.uniform(-4, 4, d)
+        numbers = rng.integers(bounds[0], bounds[1] + 1)
+        return np.concatenate([numbers, rng.uniform(-4, 4, d - whole)])
 
     return Case(
-        Euclidean(d),
+        space,
         lambda x: float(problem(np.asarray(x, dtype=float))),
         draw(rng),
         least,
@@ -70,14 +83,21 @@ def function(f: int, d: int, instance: int) -> Case:
     )
 
 
-PROBLEMS: dict[str, Callable[[int], Case]] = {
-    f"f{f}-d{d}": partial(function, f, d) for d in DIMENSIONS for f in range(1, 25)
-}
+def _problems(name: str, dimensions: tuple[int, ...]) -> dict[str, Callable[[int], Case]]:
+    return {f"f{f}-d{d}": partial(function, name, f, d) for d in dimensions for f in range(1, 25)}
+
 
 BBOB = Suite(
     "COCO's bbob functions",
-    PROBLEMS,
+    _problems("bbob", DIMENSIONS),
     budget=1000,
     seeds=(1, 3),
     quick=("f1-d2", "f6-d2", "f8-d2", "f10-d2", "f13-d2"),
+)
+MIXINT = Suite(
+    "COCO's bbob-mixint functions, of whole and real numbers",
+    _problems("bbob-mixint", MIXED_DIMENSIONS),
+    budget=300,
+    seeds=(1, 3),
+    quick=("f1-d5", "f8-d5"),
 )
