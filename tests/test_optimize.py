@@ -277,6 +277,16 @@ def test_settings_may_come_as_an_instance():
             ArgumentError,
             r"domain Box.* in Euclidean\(5\), .* expected \(3,\) for Sphere\(3\)",
         ),
+        (  # of the same shape, but its projections are no nearest points there
+            {"domain": gd.Box(np.zeros(3), np.ones(3))},
+            ArgumentError,
+            r"domain Box.* is a set in Euclidean\(3\), and the manifold is Sphere\(3\)",
+        ),
+        (
+            {"domain": gd.Ball(gd.Hyperbolic(2), np.array([1.0, 0.0, 0.0]), 1.0)},
+            ArgumentError,
+            r"domain Ball.* is a set in Hyperbolic\(2\), and the manifold is Sphere\(3\)",
+        ),
     ],
 )
 def test_bad_input_is_named(options, error, words):

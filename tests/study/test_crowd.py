@@ -113,10 +113,10 @@ def test_the_odds_are_those_of_the_likeliest_camps():
         alone = [one.evidence(UNIT) for one in some]
         together = (some[0] + some[1] + some[2]).evidence(UNIT)
         pairs = [
-            (some[i] + some[j]).evidence(UNIT) + alone[k] - math.log(3)
+            (some[i] + some[j]).evidence(UNIT) + alone[k]
             for i, j, k in ((0, 1, 2), (0, 2, 1), (1, 2, 0))
         ]
-        odds = max(sum(alone), *pairs) - together
+        odds = max(sum(alone), *pairs) - math.log(2) - together  # the prior: 1/2 of one camp's
         assert partition(owns(means), UNIT).log_odds == pytest.approx(odds)
 
 

@@ -251,7 +251,7 @@ def start_point(
     Raises
     ------
     ArgumentError
-        If the domain is none, or one of points of another shape, or ``x0`` is outside it.
+        If the domain is none, or one of another manifold, or ``x0`` is outside it.
     NotOnManifoldError
         If ``x0`` is not on the manifold.
 
@@ -269,6 +269,10 @@ def start_point(
         raise ArgumentError(
             f"domain {domain} is a set in {domain.manifold}, with points of shape "
             f"{domain.manifold.point_shape}; expected {manifold.point_shape} for {manifold}"
+        )
+    if domain is not None and not _of_one_kind(domain.manifold, manifold):
+        raise ArgumentError(
+            f"domain {domain} is a set in {domain.manifold}, and the manifold is {manifold}"
         )
     for name in ("x_tol", "min_radius", "jnd"):
         length, most = getattr(method, name, None), manifold.injectivity_radius
@@ -291,3 +295,10 @@ def start_point(
     if domain is not None and not bool(namespace(x0).all(domain.contains(x0))):
         raise ArgumentError(f"x0 is not in the domain {domain}; domain.project(x0) is")
     return method, x0
+
+
+def _of_one_kind(one: Manifold, other: Manifold) -> bool:
+    """Whether two manifolds may be the same: some of other packages cannot be compared."""
+    if type(one) is not type(other):
+        return isinstance(one, type(other)) or isinstance(other, type(one))
+    return one == other or not type(one).__module__.startswith("geoduel.")

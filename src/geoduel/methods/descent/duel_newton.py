@@ -634,6 +634,8 @@ class DuelNewton(RankedMethod):
         length = math.sqrt(SMOOTH * off * longest)
         if length < 3 * off:  # probes are as long as that themselves, and tell it, if anything does
             return off if state.size > default_radius(manifold, state.point) else math.inf
+        if not line.any():  # both ends were projected on one point
+            return off
         unit = line / np.linalg.norm(line)
         most = min(more * off, length / 3)
         return (yield from off_centre(manifold, state.frame, unit, length, off, most, self.domain))
