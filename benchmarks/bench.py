@@ -28,7 +28,6 @@ from _timing import describe_machine
 from geoduel.bench import load
 from geoduel.bench import plan
 from geoduel.bench import run
-from geoduel.bench.suites.bbob import PROBLEMS as BBOB
 
 PACKED = FOLDER / "bench.jsonl.gz"
 QUICK = FOLDER / "bench-quick.jsonl"
@@ -44,7 +43,7 @@ ERRORS = (*OWN, "one-plus-one-cma", "one-plus-one", "nelder-mead", "pycma", "rdn
 
 def functions(d: int) -> list[str]:
     """COCO's functions in d dimensions."""
-    return [name for name in BBOB if name.endswith(f"-d{d}")]
+    return [f"f{f}-d{d}" for f in range(1, 25)]
 
 
 FULL = (  # suite, problems, methods, seeds, duels a dimension
@@ -52,6 +51,7 @@ FULL = (  # suite, problems, methods, seeds, duels a dimension
     ("bbob", functions(5), (*OWN, "auto-smoothed", *RIVALS[:9]), 3, 1000),
     ("bbob", functions(10), (*OWN, "auto-smoothed", *RIVALS[:8]), 1, 1000),
     ("bbob", functions(20), (*OWN, "auto-smoothed", *RIVALS[:8]), 1, 300),
+    ("mixint", functions(5), ("auto", *RIVALS[:1], *RIVALS[2:5]), 3, 300),
     ("manifolds", [], (*OWN, *RIVALS, "scipy-nelder-mead"), 2, 200),
     ("noise", [], ERRORS, 2, 150),
     ("paper", [], ERRORS, 2, 150),
