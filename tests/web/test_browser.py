@@ -395,7 +395,7 @@ def test_the_owners_page_and_the_end_fit_a_phone(phone, live):
 def test_the_next_question_shows_at_once(page, address, leveller):
     page.goto(address)
     times = []
-    for _ in range(8):
+    for _ in range(5):  # the page ends after six answers at the earliest
         ready(page)
         times.append(
             page.evaluate(
@@ -403,7 +403,9 @@ def test_the_next_question_shows_at_once(page, address, leveller):
                   const main = document.querySelector("main"), before = main.dataset.question;
                   const start = performance.now();
                   document.querySelector(".choose").click();
-                  while (main.dataset.question === before) await new Promise(requestAnimationFrame);
+                  const late = () => performance.now() - start > 20000;
+                  while (main.dataset.question === before && !late())
+                    await new Promise(requestAnimationFrame);
                   return performance.now() - start; }"""
             )
         )
