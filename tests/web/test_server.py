@@ -247,7 +247,8 @@ def test_a_study_file(tmp_path):
     boards, nothing = server.load_study_file(f"{file}:board")
     assert len(boards) == 1
     assert nothing is None
-    for place in (f"{file}:none", f"{file}:number", f"{file}", "none.py:study", "tilt.txt:study"):
+    assert type(server.load_study_file(str(file))[0]) is type(study)  # "study" if left out
+    for place in (f"{file}:none", f"{file}:number", "none.py:study", "tilt.txt:study"):
         with pytest.raises(ArgumentError):
             server.load_study_file(place)
 
