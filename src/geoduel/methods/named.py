@@ -270,7 +270,7 @@ def start_point(
             f"domain {domain} is a set in {domain.manifold}, with points of shape "
             f"{domain.manifold.point_shape}; expected {manifold.point_shape} for {manifold}"
         )
-    if domain is not None and not _of_one_kind(domain.manifold, manifold):
+    if domain is not None and not _may_be_the_same(domain.manifold, manifold):
         raise ArgumentError(
             f"domain {domain} is a set in {domain.manifold}, and the manifold is {manifold}"
         )
@@ -297,8 +297,8 @@ def start_point(
     return method, x0
 
 
-def _of_one_kind(one: Manifold, other: Manifold) -> bool:
-    """Whether two manifolds may be the same: some of other packages cannot be compared."""
+def _may_be_the_same(one: Manifold, other: Manifold) -> bool:
+    """Whether two manifolds are the same, as far as those of other packages can be compared."""
     if type(one) is not type(other):
         return isinstance(one, type(other)) or isinstance(other, type(one))
     return one == other or not type(one).__module__.startswith("geoduel.")

@@ -56,7 +56,6 @@ CHECKED = 1e-3  # factor by which probes have shrunk from one question about sym
 SOON = 100.0  # of the same factor, where the distance is not known
 OFF = 2.0  # how far off the middle may be, in probes, at first
 LINES = 5  # how many lines are asked about at an end
-SMOOTH = 1.0  # square of the length of the pairs that ask it, in that distance and the first length
 RIDGE = 1e-4  # accuracy of a search along a ridge, in its length
 COARSE = 0.05  # length of the probes up to which ripples are smoothed, in that of the first
 
@@ -631,7 +630,7 @@ class DuelNewton(RankedMethod):
         """
         off, longest = OFF * state.size, min(state.longest, 2 * self._farthest(manifold))
         line = state.metric @ state.window.directions[which]
-        length = math.sqrt(SMOOTH * off * longest)
+        length = math.sqrt(off * longest)
         if length < 3 * off:  # probes are as long as that themselves, and tell it, if anything does
             return off if state.size > default_radius(manifold, state.point) else math.inf
         if not line.any():  # both ends were projected on one point
@@ -730,9 +729,9 @@ class DuelNewton(RankedMethod):
         found = yield from golden_section(
             lambda t: best.at(manifold, t * unit, self.domain), min(length, most), RIDGE, most
         )
-        step, end = best.land(manifold, found * unit, self.domain)
         if abs(found) < 2 * RIDGE * length:  # no farther than the search is accurate
             return None
+        step, end = best.land(manifold, found * unit, self.domain)
         if (yield from beats(end, best.point, state.noise)) <= 0:
             return None
         return best.move(manifold, step, end=end)[0]
