@@ -1219,7 +1219,7 @@ def test_a_stranger_makes_a_palette_study_from_the_page_alone(page, tmp_path, co
     code = next(body for kind, body in fences if kind == "python")
     line = next(body for kind, body in fences if kind == "sh").strip()
     (tmp_path / "palette.py").write_text(code, encoding="utf-8")
-    program, *arguments = shlex.split(line)
+    program, *arguments = shlex.split(line.replace("\\\n", ""))  # lines go on, as in a shell
     assert program == "geoduel"
     arguments += [] if count == 30 else ["--answers", str(count)]
     liked = {"red": 50, "blue": 30, "yellow": 20}
