@@ -81,7 +81,7 @@ class Auto(RankedMethod):
     restarts: float | None = None
     smoothing: float = 0.0
 
-    version: ClassVar[int] = 8
+    version: ClassVar[int] = 9
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -316,9 +316,12 @@ def test_where_answers_are_wrong_a_ranking_is_heard_beyond_neighbours(flip):
     assert heard[-1][0] == (flip > 0)
 
 
-@pytest.mark.parametrize("answer", [-1, 0, 1])
-def test_probes_that_have_grown_are_kept_unless_the_point_has_become_worse(answer):
-    """Than where they were shortest: then the search goes back there. A tie is no loss."""
+@pytest.mark.parametrize("answers", [(-1,), (0,), (1, 1), (1, -1), (1, 0)])
+def test_probes_that_have_grown_are_kept_unless_the_point_has_become_worse(answers):
+    """Than where they were shortest: then the search goes back there. A tie is no loss.
+
+    The answer that it is worse is asked for twice, and counted where the second one differs.
+    """
     plane, states = gd.Euclidean(2), []
     oracle = gd.from_objective(lambda x: float(x @ x))
     method = gd.DuelNewton()
@@ -330,6 +333,11 @@ def test_probes_that_have_grown_are_kept_unless_the_point_has_become_worse(answe
     steps = method._earned(plane, state)
     point, before = next(steps)
     np.testing.assert_array_equal(before, np.zeros(2))
+    for answer in answers[:-1]:
+        np.testing.assert_array_equal(steps.send(answer), (point, before))
     with pytest.raises(StopIteration) as end:
-        steps.send(answer)
-    np.testing.assert_array_equal(end.value.value.point, before if answer > 0 else point)
+        steps.send(answers[-1])
+    new = end.value.value
+    np.testing.assert_array_equal(new.point, before if answers == (1, 1) else point)
+    differed = new.answering.differed - state.answering.differed
+    assert differed == {(1, -1): 1, (1, 0): 0.5}.get(answers, 0)

@@ -1,5 +1,6 @@
 """The walk on plateaus: what it moves by, what it returns, and where the default begins it."""
 
+import math
 from itertools import pairwise
 
 import numpy as np
@@ -65,6 +66,18 @@ def test_it_leaves_a_corner_at_which_nearly_all_short_trials_lose():
     for seed in range(3):
         states = walked(f, gd.Euclidean(2), np.array([-1.0, 0.3]), 8.0, 1000, seed)
         assert f(states[-1].best) == -1.0
+
+
+@pytest.mark.parametrize("noticed", [0.01, 1.0])
+def test_the_reach_of_a_plateau_is_stated_once_nothing_has_won_for_long(noticed):
+    """Points that a duel with the optimum does not tell from it fill a ball of radius r."""
+    r = math.sqrt(noticed)
+    states = walked(lambda x: float(x @ x), gd.Euclidean(3), np.full(3, 2.0), 8.0, 400, 0, noticed)
+    quiet = [s for s in states if s.quiet >= 40 * 3]
+    assert all(s.uncertainty is None for s in states if s.quiet < 40 * 3)
+    assert len(quiet) > 50
+    assert all(r / 5 < (s.uncertainty or 0) < 5 * r for s in quiet)
+    assert np.linalg.norm(states[-1].best) < 2 * r
 
 
 def test_it_ends_where_nothing_has_won_for_long_or_at_the_resolution():

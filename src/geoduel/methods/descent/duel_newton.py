@@ -406,7 +406,7 @@ class DuelNewton(RankedMethod):
 
     smoothing: float = 0.0
 
-    version: ClassVar[int] = 8
+    version: ClassVar[int] = 9
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -572,7 +572,8 @@ class DuelNewton(RankedMethod):
         anchor = state.anchor.follow(state.point, state.size)
         if state.noisy or not anchor.doubts(state.size, manifold.dim, GAIN):
             return state._replace(anchor=anchor)
-        if (yield from beats(state.point, anchor.point, state.noise)) >= 0:
+        worse, state = yield from self._worse(state, anchor.point)
+        if not worse:
             return state._replace(anchor=Anchor(state.point, state.size))
         home = state.frame.coordinates(manifold, anchor.point)
         p = whitened(state.metric, home)
@@ -590,6 +591,20 @@ class DuelNewton(RankedMethod):
             anchor=anchor,
         )
 
+    def _worse(
+        self, state: NewtonState, other: Array
+    ) -> Generator[tuple[Array, Array], Any, tuple[bool, NewtonState]]:
+        """Whether x is worse than a point that should be; an answer that says so is asked again.
+
+        It is asked only while no answers are known to be wrong. This one is the first suspect.
+        """
+        ahead = yield from beats(state.point, other, state.noise)
+        if ahead < 0:
+            again = yield from beats(state.point, other, state.noise)
+            noise = state.answering.see(np.array([ahead]), np.array([again]))
+            ahead, state = max(ahead, again), state._replace(answering=noise)
+        return ahead < 0, state
+
     def _prolonged(
         self, manifold: Manifold, state: NewtonState
     ) -> Generator[tuple[Array, Array], Any, NewtonState]:
@@ -606,7 +621,7 @@ class DuelNewton(RankedMethod):
         step = state.frame.within(manifold, -BEYOND * way, 2 * self._farthest(manifold), 0.5)
         step = at_least(step[None], 2 * self.min_radius)[0]  # as far apart as a mirrored pair
         beyond = state.frame.at(manifold, step, self.domain)
-        better = (yield from beats(beyond, state.point, state.noise)) > 0
+        better, state = yield from self._worse(state, beyond)
         stop = None if better and state.stop == "x_tol" else state.stop
         return state._replace(trail=trail.asked(state.point, better, manifold.dim), stop=stop)
 

@@ -21,6 +21,7 @@ __all__ = ["PlateauWalk", "WalkState"]
 # Frozen; docs/notebook/duel-newton.md says what they were chosen on.
 FAR = 0.1  # share of the trials that are longer
 LEAST = 1e-3  # least length of those, in the longest
+STILL = 40  # trials without a better point, in dimensions, after which the plateau is the best
 QUIET = 200  # trials without a better point, in dimensions, after which to end
 
 
@@ -72,9 +73,14 @@ class WalkState(NamedTuple):
         return (1 - math.sqrt(max(0.0, 1 - 2 * self.differed / self.confirmed))) / 2
 
     @property
-    def uncertainty(self) -> None:
-        """Not known: a plateau tells nothing of what is beyond it."""
-        return None
+    def uncertainty(self) -> float | None:
+        """How far the plateau reaches, once many trials have found nothing better; else not known.
+
+        The length of the trials settles where one in five stays on it. The point is on average
+        nearer to the middle than its rim.
+        """
+        quiet = self.quiet >= STILL * len(self.factor.A)
+        return self.size / 2 if quiet and self.size < self.longest else None
 
     @property
     def size(self) -> float:
