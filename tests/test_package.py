@@ -95,6 +95,17 @@ METHOD_VERSIONS = {
         "rdngd": 2,
         "rrdngd": 2,
     },
+    "0.8.0": {
+        "auto": 9,
+        "bisection": 6,
+        "block": 2,
+        "duel-csa": 6,
+        "duel-newton": 9,
+        "ideal-point": 10,
+        "order-cd": 2,
+        "rdngd": 2,
+        "rrdngd": 2,
+    },
 }
 PUBLIC = sorted(set(geoduel.__all__) - {"__version__"})
 GUIDE = [

@@ -335,7 +335,7 @@ class DuelMethod(Method):
         return state.noise
 
     def uncertainty(self, state: Any) -> float | None:
-        return state.uncertainty
+        return None if state.stop == "diverges" else state.uncertainty
 
 
 def default_radius(manifold: Manifold, x: Array) -> float:

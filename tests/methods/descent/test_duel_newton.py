@@ -341,3 +341,11 @@ def test_probes_that_have_grown_are_kept_unless_the_point_has_become_worse(answe
     np.testing.assert_array_equal(new.point, before if answers == (1, 1) else point)
     differed = new.answering.differed - state.answering.differed
     assert differed == {(1, -1): 1, (1, 0): 0.5}.get(answers, 0)
+
+
+def test_where_longer_probes_than_the_first_tie_no_distance_is_stated():
+    """exp(-t) is 0 from t = 745 on: the plateau has no end, and tells nothing of a minimum."""
+    oracle = gd.from_objective(lambda x: float(np.exp(min(700.0, x[0]))))
+    with pytest.warns(gd.errors.TiesWarning):
+        result = gd.minimize(oracle, gd.Euclidean(3), np.ones(3), method="duel-newton", rng=0)
+    assert (result.stop_reason, result.uncertainty) == ("ties", None)

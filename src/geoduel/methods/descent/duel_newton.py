@@ -119,12 +119,14 @@ class NewtonState(NamedTuple):
     def uncertainty(self) -> float | None:
         """Estimated distance to the optimum, the length of the probes.
 
-        None after a false end, where probes have contracted faster than the descent, and where f
-        is not symmetric about x, as on a slope along a ridge.
+        None after a false end, where probes have contracted faster than the descent, where f is
+        not symmetric about x, as on a slope along a ridge, and where the longest probes tie.
         """
         if self.trail.lost or self.refuted:
             return None
-        return self.reached if self.claim is None else self.claim.uncertainty
+        if self.claim is not None:
+            return self.claim.uncertainty
+        return self.reached if self.reached < math.inf else None
 
     @property
     def reached(self) -> float:
@@ -133,9 +135,12 @@ class NewtonState(NamedTuple):
         Answers of capacity C know it 1/√C as well, and their mean is a little better than that.
         Where most duels tie, probes have grown since they were as short as differences can be
         noticed. At length L₀ that was a distance about L₀. Where f is smooth, L tell L₀²/L, and at
-        a kink still L₀: the stated distance lies between.
+        a kink still L₀: the stated distance lies between. It is infinite where probes longer than
+        the first ones tie: those are on a plateau that may have no end.
         """
         ties = self.tied >= 1 and self.least < self.size
+        if ties and self.size > self.longest:
+            return math.inf
         length = self.least**1.5 / self.size**0.5 if ties else self.size
         return length / max(0.05, self.answering.capacity) ** 0.4
 
