@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import geoduel as gd
-from geoduel.methods.descent.plateau import QUIET, PlateauWalk
+from geoduel.methods.descent.plateau import QUIET, STILL, PlateauWalk
 
 
 def walked(f, manifold, x, longest, steps, seed=0, noticed=0.0, domain=None):
@@ -73,8 +73,8 @@ def test_the_reach_of_a_plateau_is_stated_once_nothing_has_won_for_long(noticed)
     """Points that a duel with the optimum does not tell from it fill a ball of radius r."""
     r = math.sqrt(noticed)
     states = walked(lambda x: float(x @ x), gd.Euclidean(3), np.full(3, 2.0), 8.0, 400, 0, noticed)
-    quiet = [s for s in states if s.quiet >= 40 * 3]
-    assert all(s.uncertainty is None for s in states if s.quiet < 40 * 3)
+    quiet = [s for s in states if s.quiet >= STILL * 3]
+    assert all(s.uncertainty is None for s in states if s.quiet < STILL * 3)
     assert len(quiet) > 50
     assert all(r / 5 < (s.uncertainty or 0) < 5 * r for s in quiet)
     assert np.linalg.norm(states[-1].best) < 2 * r

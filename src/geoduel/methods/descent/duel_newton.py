@@ -577,7 +577,7 @@ class DuelNewton(RankedMethod):
         anchor = state.anchor.follow(state.point, state.size)
         if state.noisy or not anchor.doubts(state.size, manifold.dim, GAIN):
             return state._replace(anchor=anchor)
-        worse, state = yield from self._worse(state, anchor.point)
+        worse, state = yield from self._worse(state, state.point, anchor.point)
         if not worse:
             return state._replace(anchor=Anchor(state.point, state.size))
         home = state.frame.coordinates(manifold, anchor.point)
@@ -597,15 +597,15 @@ class DuelNewton(RankedMethod):
         )
 
     def _worse(
-        self, state: NewtonState, other: Array
+        self, state: NewtonState, x: Array, y: Array, end: bool = False
     ) -> Generator[tuple[Array, Array], Any, tuple[bool, NewtonState]]:
-        """Whether x is worse than a point that should be; an answer that says so is asked again.
+        """Whether x is worse than y, against expectation; if so, it is asked again.
 
-        It is asked only while no answers are known to be wrong. This one is the first suspect.
+        Where no answer is known to be wrong, this one is the first suspect.
         """
-        ahead = yield from beats(state.point, other, state.noise)
-        if ahead < 0:
-            again = yield from beats(state.point, other, state.noise)
+        ahead = yield from beats(x, y, state.noise, end)
+        if ahead < 0 and not state.noisy:
+            again = yield from beats(x, y, state.noise, end)
             noise = state.answering.see(np.array([ahead]), np.array([again]))
             ahead, state = max(ahead, again), state._replace(answering=noise)
         return ahead < 0, state
@@ -626,7 +626,7 @@ class DuelNewton(RankedMethod):
         step = state.frame.within(manifold, -BEYOND * way, 2 * self._farthest(manifold), 0.5)
         step = at_least(step[None], 2 * self.min_radius)[0]  # as far apart as a mirrored pair
         beyond = state.frame.at(manifold, step, self.domain)
-        better, state = yield from self._worse(state, beyond)
+        better, state = yield from self._worse(state, state.point, beyond)
         stop = None if better and state.stop == "x_tol" else state.stop
         return state._replace(trail=trail.asked(state.point, better, manifold.dim), stop=stop)
 
@@ -708,9 +708,9 @@ class DuelNewton(RankedMethod):
         assert claim is not None
         if state.stop is None and not claim.due(state.size):
             return state
-        ahead = yield from beats(state.recommended, claim.point, state.noise, end=True)
+        beaten, state = yield from self._worse(state, claim.point, state.recommended, end=True)
         if claim.uncertainty is None:
-            if ahead > 0:
+            if beaten:
                 return state._replace(claim=None)
             if state.stop is not None:
                 frame = Frame(claim.point, np.eye(manifold.dim))
@@ -722,7 +722,7 @@ class DuelNewton(RankedMethod):
                 again = self._afresh(manifold, state, frame, claim.point, refuted=True)
                 assert again.claim is not None
                 return again._replace(claim=again.claim._replace(survived=claim.survived + 1))
-        elif ahead > 0 and manifold.dist(state.point, claim.point) > claim.least:
+        elif beaten and manifold.dist(state.point, claim.point) > claim.least:
             return self._afresh(manifold, state, state.frame, claim.point, refuted=True)
         apart = float(manifold.dist(state.point, claim.point))
         apart = apart if apart > FAR_APART * state.size else 0.0

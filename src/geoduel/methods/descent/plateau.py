@@ -21,7 +21,7 @@ __all__ = ["PlateauWalk", "WalkState"]
 # Frozen; docs/notebook/duel-newton.md says what they were chosen on.
 FAR = 0.1  # share of the trials that are longer
 LEAST = 1e-3  # least length of those, in the longest
-STILL = 40  # trials without a better point, in dimensions, after which the plateau is the best
+STILL = 20  # trials without a better point, in dimensions, after which the plateau is the best
 QUIET = 200  # trials without a better point, in dimensions, after which to end
 
 
