@@ -72,25 +72,25 @@ def test_a_trial_is_given_up_once_it_is_too_far_behind():
 
 
 @pytest.mark.parametrize(
-    ("noise", "answers", "won", "duels"),
+    ("noise", "answers", "ahead", "duels"),
     [
-        (0.0, [-1], True, 1),
-        (0.0, [0], False, 1),
-        (0.0, [1], False, 1),
-        (0.2, [-1, -1, -1], True, 3),  # a lead of three is wanted
-        (0.2, [-1, 1, -1, -1, -1], True, 5),
-        (0.2, [1, 1], False, 2),  # one more would be one too many to catch up with
-        (0.2, [0] * 24, False, 24),  # and here it ends
+        (0.0, [-1], 1, 1),
+        (0.0, [0], 0, 1),
+        (0.0, [1], -1, 1),
+        (0.2, [-1, -1, -1], 1, 3),  # a lead of three is wanted
+        (0.2, [-1, 1, -1, -1, -1], 1, 5),
+        (0.2, [1, 1], -1, 2),  # one more would be one too many to catch up with
+        (0.2, [0] * 24, 0, 24),  # and here it ends
     ],
 )
-def test_a_lead_decides(noise, answers, won, duels):
+def test_a_lead_decides(noise, answers, ahead, duels):
     questions = _beats(np.zeros(1), np.ones(1), noise)
     next(questions)
     for answer in answers[:-1]:
         questions.send(answer)
     with pytest.raises(StopIteration) as end:
         questions.send(answers[-1])
-    assert end.value.value == (won, duels)
+    assert end.value.value == (ahead, duels)
 
 
 def test_values_that_may_yet_have_a_trial():
@@ -100,6 +100,44 @@ def test_values_that_may_yet_have_a_trial():
     state = MixedState(x, x, x, None, lost=((1, 0.0),), far=((0, 5.0),))
     assert list(_others(parts, state, False)) == [(1, 2)]
     assert list(_others(parts, state, True)) == [(1, 2), (0, 3), (2, 2)]
+    assert list(_others(parts, state._replace(alike=((1, 2.0),)), True)) == [(0, 3), (2, 2)]
+
+
+def test_values_that_tie_have_no_trial():
+    """Of the kinds "a" is worse, and nothing depends on the others being one or another."""
+    place = gd.space(kind=list("abcd"), angle=gd.Torus(2))
+    oracle = gd.from_objective(lambda p: (p["kind"] == "a") - np.cos(p["angle"] - 1).sum())
+    seen = []
+    gd.minimize(
+        oracle, place, {"kind": "a", "angle": np.zeros(2)}, x_tol=1e-4, rng=0,
+        callback=lambda p: seen.append(p.state),
+    )  # fmt: skip
+    end = seen[-1]
+    assert end.stop == "x_tol"
+    assert {i for i, _ in end.alike} == {0}
+    assert len(end.alike) == 2
+    assert {number for _, number in (*end.lost, *end.far)} == {0.0}
+
+
+def test_after_whole_numbers_have_changed_alone_they_alone_are_asked_about_again():
+    place = gd.space(kind=list("abcde"), number=range(1, 21), angle=gd.Torus(2))
+    turn = np.array([1.0, -2.0])
+
+    def loss(p):
+        """The best number is another one where the angle is right."""
+        away = p["number"] - 8 - 4 * np.cos(p["angle"] - turn).sum()
+        return (p["kind"] != "b") + (away / 10) ** 2 + (1 - np.cos(p["angle"] - turn)).sum()
+
+    seen = []
+    gd.minimize(
+        gd.from_objective(loss), place, {"kind": "b", "number": 3, "angle": np.zeros(2)},
+        budget=200, rng=0, method=Mixed(restarts=0), callback=lambda p: seen.append(p.state),
+    )  # fmt: skip
+    again = [(a, b) for a, b in pairwise(seen) if a.settled and b.asked > a.asked]
+    assert again
+    for before, after in again:
+        assert after.asked - before.asked < 4  # the other categories alone would be four
+        assert before.values[0] == after.values[0] == 1
 
 
 def test_the_walk_and_the_values_have_their_turns():
@@ -116,9 +154,9 @@ def test_the_walk_and_the_values_have_their_turns():
             assert before.walked >= 20 or ended
             assert after.rounds == before.rounds or len(before.far) == 2
         elif after.asked > before.asked:
-            assert before.walked >= before.asked
+            assert before.walked >= 1.25 * before.asked
             assert before.swept is None or before.walked > 2 * before.swept or ended
-        elif before.walked >= before.asked and not ended:
+        elif before.walked >= 1.25 * before.asked and not ended:
             assert before.walked <= 2 * before.swept
             assert before.walked < 20 or (len(before.far), before.rounds) == (2, 1)
     # Both others were too far behind for a trial, and again at twice the distance.
@@ -146,6 +184,7 @@ def test_values_alone_are_found():
     assert result.duels < 50
 
 
+@pytest.mark.filterwarnings("ignore::geoduel.errors.TiesWarning")  # no value makes a difference
 def test_a_tie_keeps_what_there_is():
     place = gd.space(kind=list(KINDS), number=range(1, 21), angle=gd.Torus(1))
     oracle = gd.from_objective(lambda p: 1 - np.cos(p["angle"] - 1))
@@ -270,7 +309,7 @@ def test_what_is_left_of_a_budget_looks_for_pairs_of_values():
     run = {"manifold": PAIR, "x0": start, "budget": 1500}
     one = gd.minimize(oracle, **run, method=Mixed(restarts=0), rng=0)
     assert (one.x["a"], one.x["b"], one.duels < 400) == ("a", "a", True)
-    runs = [gd.minimize(oracle, **run, rng=seed) for seed in (0, 2)]
+    runs = [gd.minimize(oracle, **run, rng=seed) for seed in (1, 3)]
     found = [r for r in runs if (r.x["a"], r.x["b"]) == ("d", "b")]
     assert found  # by runs that begin elsewhere: not in each budget
     assert all(abs(r.x["x"] - 2) < 1e-7 for r in found)

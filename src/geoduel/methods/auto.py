@@ -15,13 +15,12 @@ from ..errors import ArgumentError
 from ..manifolds.base import Manifold
 from .base import default_radius
 from .descent.base import RankedMethod
-from .descent.doubt import beats
 from .descent.duel_csa import CSAState, DuelCSA
 from .descent.duel_newton import DuelNewton, NewtonState
 from .descent.first_step import Begin
 from .descent.plateau import PlateauWalk, WalkState
 from .frame import reach
-from .restarts import LONGER, NEAR, Restarted, alike, elsewhere, joined, scale_of
+from .restarts import LONGER, NEAR, Restarted, alike, elsewhere, joined, judged, scale_of
 from .rounds import Rounds
 
 __all__ = ["Auto"]
@@ -139,24 +138,19 @@ class Auto(RankedMethod):
         self, manifold: Manifold, state: Restarted, same: bool, rng: np.random.Generator
     ) -> Generator[tuple[Array, Array], Any, Restarted]:
         """At the end of a run: the better of its end and the champion, by duels."""
-        local, champion = state.local, state.champion
-        alone = state.alone if state.smoothing else state.alone + 1
+        state = state._replace(alone=state.alone if state.smoothing else state.alone + 1)
         if same:
-            return state._replace(alone=alone)
-        doubt = max(state.doubt, local.noise or 0.0)
-        won = local.stop != "diverges" and (yield from beats(local.best, champion, doubt)) > 0
-        others = state.others
-        if self.restarts == math.inf:
-            better, worse = (local.best, champion) if won else (champion, local.best)
-            near = max(SAME * default_radius(manifold, champion), NEAR * (self.x_tol or 0.0))
-            same = yield from alike(manifold, better, worse, near, rng, self.domain, doubt)
-            new = all(float(manifold.dist(worse, x)) > near for x in others)
-            if new and not (same or (state.smoothing and not won)):
-                others = (*others, worse)
-        state = state._replace(doubt=doubt, alone=alone, others=others)
-        if not won:
             return state
-        return state._replace(champion=local.best, reason=local.stop, distance=local.uncertainty)
+        won, worse, state = yield from judged(state, state.local.uncertainty)
+        if self.restarts != math.inf:
+            return state
+        best, others = state.champion, state.others
+        near = max(SAME * default_radius(manifold, best), NEAR * (self.x_tol or 0.0))
+        same = yield from alike(manifold, best, worse, near, rng, self.domain, state.doubt)
+        new = all(float(manifold.dist(worse, x)) > near for x in others)
+        if new and not (same or (state.smoothing and not won)):
+            others = (*others, worse)
+        return state._replace(others=others)
 
     def _restarted(
         self, manifold: Manifold, state: Restarted, rng: np.random.Generator

@@ -18,17 +18,16 @@ from ..manifolds.base import Manifold
 from ..manifolds.discrete import Integers
 from .auto import SAME, Auto
 from .base import Method, default_radius, one_problem
-from .descent.doubt import beats
 from .descent.first_step import directions
 from .descent.noise import lead
 from .frame import Frame
-from .restarts import LONGER, Restarted, elsewhere, scale_of
+from .restarts import LONGER, Restarted, elsewhere, judged, scale_of
 
 __all__ = ["Mixed", "MixedState", "mixed_if_needed"]
 
 # Frozen; docs/notebook/mixed.md says what they were tuned on.
 ALONE = 10  # duels a dimension of the walk, after a change, before the first trial
-SHARE = 1.0  # duels of the walk for each one about values, before the next ones about these
+SHARE = 1.25  # duels of the walk for each one about values, before the next ones about these
 FIRST = 0.5  # first step of a whole number, where all of them are two units long
 REACH = 0.2  # how far off, in typical distances, the optimum of another value is looked for
 FAR = 0.3  # a value that is no better than the present one so far from its optimum has no trial
@@ -57,8 +56,11 @@ class MixedState(NamedTuple):
         Duels of the walk when all values were asked about last; None before, and after a change.
     changed : int
         Duels of the walk when a value changed last.
-    lost, far : tuple
-        Values that have lost after a descent of their own, and those too far behind for one.
+    settled : bool
+        Whether the last sweep has changed whole numbers alone: then the next one asks about these.
+    lost, far, alike : tuple
+        Values that have lost after a descent of their own, those too far behind for one, and those
+        that tied with the present ones when all were asked about last.
     rounds : int
         How often all others had their trials; with each, values may be twice as far behind.
     """
@@ -71,8 +73,10 @@ class MixedState(NamedTuple):
     asked: int = 0
     swept: int | None = None
     changed: int = 0
+    settled: bool = False
     lost: tuple[Value, ...] = ()
     far: tuple[Value, ...] = ()
+    alike: tuple[Value, ...] = ()
     rounds: int = 0
     noise: float = 0.0
     stop: str | None = None
@@ -84,9 +88,9 @@ class Mixed(Method):
 
         sweep
         repeat:
-            steps of the method, at the present values, until they have asked as many duels
-            as were asked about values;   then a trial if the last sweep has changed nothing,
-            else a sweep
+            steps of the method, at the present values, until they have asked five duels for
+            each four about values;   then a trial if the last sweep has changed nothing, else
+            a sweep, of the whole numbers alone if these alone were changed by the last one
         where it has ended: sweep; the end is believed if nothing changes, and no trial is left
 
         sweep: for each discrete factor, at the present point
@@ -94,7 +98,7 @@ class Mixed(Method):
             whole numbers: steps up and down, twice as long after each that wins, else half
         trial: another value gets a short descent of its own, as long as it is ahead of the present
             one at a point a first step away, and nearer with each step; its end challenges the
-            present best point, and there the present value
+            present best point, and there the present value; none for values that tied with that
         what is left of a budget: all of it once more, in turns from the best end with two values
             drawn anew and from elsewhere, until no other minimum is to be expected; duels between
             the ends decide
@@ -222,19 +226,11 @@ class Mixed(Method):
 
     def _judged(self, parts: Mixture, state: Restarted) -> Duels:
         """At the end of a run: the better of its end and the champion, by duels."""
-        local, champion = state.local, state.champion
-        doubt = max(state.doubt, local.noise)
-        won = (yield from beats(local.best, champion, doubt)) > 0
-        better, worse = (local.best, champion) if won else (champion, local.best)
+        _, worse, state = yield from judged(state, self.uncertainty(state.local))
         others = state.others
-        if not any(_alike(parts, worse, x) for x in (better, *others)):
+        if not any(_alike(parts, worse, x) for x in (state.champion, *others)):
             others = (*others, worse)
-        alone = state.alone + (state.run % 2 == 0)
-        state = state._replace(doubt=doubt, others=others, alone=alone)
-        if not won:
-            return state
-        distance = self.uncertainty(local)
-        return state._replace(champion=local.best, reason=local.stop, distance=distance)
+        return state._replace(others=others, alone=state.alone + (state.run % 2 == 0))
 
     def _restarted(
         self, manifold: Manifold, state: Restarted, rng: np.random.Generator
@@ -293,7 +289,9 @@ class Mixed(Method):
         """Every value of every factor challenges the present one, at the present point."""
         numbers = _integers(parts)
         kinds = [i for i in range(len(parts.factors)) if i not in numbers]
-        if state.asked:
+        if state.settled:
+            new = yield from _asked_about(parts, state, rng, numbers)
+        elif state.asked:
             new = yield from _asked_about(parts, state, rng, numbers)
             values = new.values
             new = yield from _asked_about(parts, new, rng, kinds)
@@ -303,8 +301,10 @@ class Mixed(Method):
             new = yield from _asked_about(parts, state, rng, kinds)
             new = yield from _asked_about(parts, new, rng, numbers, FIRST)
         if (new.values == state.values).all():
-            return new._replace(swept=state.walked)
-        return self._resumed(parts, new._replace(swept=None, changed=state.walked), rng)
+            return new._replace(swept=state.walked, settled=False)
+        settled = state.asked > 0 and bool((new.values[kinds] == state.values[kinds]).all())
+        new = new._replace(swept=None, changed=state.walked, settled=settled)
+        return self._resumed(parts, new, rng)
 
     def _trial(
         self, parts: Mixture, state: MixedState, challenger: Value, rng: np.random.Generator
@@ -321,8 +321,8 @@ class Mixed(Method):
             u = directions(rng, manifold.dim, 1)[0]
             off = frame.at(manifold, far * CLOSER ** (walked / manifold.dim) * u, walker.domain)
             behind = parts.join(off, state.values)
-            won, more = yield from _beats(parts.join(inner.best, values), behind, state.noise)
-            duels += more
+            ahead, more = yield from _beats(parts.join(inner.best, values), behind, state.noise)
+            won, duels = ahead > 0, duels + more
             if not won or walked >= OWN * manifold.dim or walker.stop_reason(inner) is not None:
                 break
             inner, more = yield from _at(parts, values, walker.step(manifold, inner, rng))
@@ -333,15 +333,17 @@ class Mixed(Method):
         # It has to win against the present point, and there against the present value: a walk that
         # is still under way is beaten by any other.
         for other in (state.best, parts.join(inner.best, state.values)):
-            won, more = (yield from _beats(end, other, state.noise)) if won else (False, 0)
-            duels += more
+            ahead, more = (yield from _beats(end, other, state.noise)) if won else (-1, 0)
+            won, duels = ahead > 0, duels + more
         old = (challenger[0], float(state.values[challenger[0]]))
         new = state._replace(
             lost=(*state.lost, old if won else challenger), asked=state.asked + duels
         )
         if not won:
             return new
-        new = new._replace(inner=inner, values=values, swept=None, changed=state.walked)
+        new = new._replace(
+            inner=inner, values=values, swept=None, changed=state.walked, settled=False
+        )
         new = yield from _asked_about(parts, _moved(parts, new), rng, _integers(parts))
         return _moved(parts, new)
 
@@ -436,7 +438,7 @@ def _moved(parts: Mixture, state: MixedState) -> MixedState:
 
 def _others(parts: Mixture, state: MixedState, ended: bool) -> Iterator[Value]:
     """Values that may yet have a trial; in the end also the next whole numbers."""
-    tried = state.lost + state.far
+    tried = state.lost + state.far + state.alike
     now_of = enumerate(zip(parts.factors, state.values.tolist(), strict=True))
     for i, (factor, now) in sorted(now_of, key=lambda item: isinstance(item[1][0], Integers)):
         if isinstance(factor, Integers) and not ended:
@@ -457,13 +459,18 @@ def _asked_about(
     """
     x, _ = parts.split(state.best)
     values, asked = state.values, state.asked
+    alike = {value for value in state.alike if value[0] not in some}
 
     def wins(i: int, number: float) -> Generator[tuple[Array, Array], Any, bool]:
-        nonlocal values, asked
+        nonlocal values, asked, alike
         new = _with(values, i, number)
-        won, duels = yield from _beats(parts.join(x, new), parts.join(x, values), state.noise)
-        values, asked = new if won else values, asked + duels
-        return won
+        ahead, duels = yield from _beats(parts.join(x, new), parts.join(x, values), state.noise)
+        asked += duels
+        if ahead > 0:
+            values, alike = new, {value for value in alike if value[0] != i}
+        elif ahead == 0:
+            alike.add((i, number))
+        return ahead > 0
 
     for i in rng.permutation(some).astype(int):
         factor = parts.factors[i]
@@ -473,7 +480,7 @@ def _asked_about(
         for number in rng.permutation(factor.bounds[1] + 1):
             if number != values[i]:
                 yield from wins(i, float(number))
-    return state._replace(values=values, asked=asked)
+    return state._replace(values=values, asked=asked, alike=tuple(sorted(alike)))
 
 
 def _at(parts: Mixture, values: np.ndarray, step: Duels) -> Duels:
@@ -489,13 +496,13 @@ def _at(parts: Mixture, values: np.ndarray, step: Duels) -> Duels:
 
 
 def _beats(x: Array, y: Array, noise: float) -> Duels:
-    """Whether x is ahead of y by a lead; also how many duels that took. A tie is none."""
+    """Whether x is ahead of y by a lead: 1; 0 if neither is, else -1. And after how many duels."""
     enough, ahead, duels = lead(noise), 0.0, 0
     while True:
         ahead -= float((yield x, y))
         duels += 1
         if not 1 - enough < ahead < enough or duels >= 8 * enough:
-            return ahead >= enough, duels
+            return (1 if ahead >= enough else 0 if ahead == 0 else -1), duels
 
 
 def _along(factor: Integers, number: int, way: float, wins: Any) -> Duels:

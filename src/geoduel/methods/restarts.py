@@ -17,7 +17,7 @@ from .descent.doubt import beats
 from .descent.first_step import directions
 from .frame import Frame, reach
 
-__all__ = ["LONGER", "NEAR", "Restarted", "alike", "elsewhere", "joined", "scale_of"]
+__all__ = ["LONGER", "NEAR", "Restarted", "alike", "elsewhere", "joined", "judged", "scale_of"]
 
 # Starts around the best end are farther off by a factor 2, so many times, and then near again.
 LONGER = 5
@@ -149,6 +149,22 @@ def elsewhere(
         return y if domain is None else domain.project(y)
     except CutLocusError:  # several points are as near
         return x
+
+
+def judged(
+    state: Restarted, distance: float | None
+) -> Generator[tuple[Array, Array], Any, tuple[bool, Array, Restarted]]:
+    """At the end of a run, which states a distance: whether duels make it the champion.
+
+    Also returns the worse of the two points, and the state with the better one.
+    """
+    local, champion = state.local, state.champion
+    state = state._replace(doubt=max(state.doubt, local.noise or 0.0))
+    won = local.stop != "diverges" and (yield from beats(local.best, champion, state.doubt)) > 0
+    if not won:
+        return False, local.best, state
+    state = state._replace(champion=local.best, reason=local.stop, distance=distance)
+    return True, champion, state
 
 
 def joined(

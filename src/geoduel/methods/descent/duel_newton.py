@@ -69,6 +69,7 @@ class NewtonState(NamedTuple):
     recommended: Array  # of the present descent
     scale: float  # δ, length of a probe in whitened coordinates
     metric: np.ndarray  # A, whitened coordinates to coordinates: AᵀHA ≈ I
+    norm: float  # |A|, the root of the sum of squares
     path: np.ndarray  # the last displacement in δ, whitened; with noise a sum of them that fades
     contradiction: float  # running mean of cos(new signs, last displacement)
     window: Window
@@ -112,8 +113,7 @@ class NewtonState(NamedTuple):
     @property
     def size(self) -> float:
         """Length of the probes: δ√d in every whitened direction, mapped back."""
-        entries = self.metric.ravel()
-        return self.scale * math.sqrt(entries @ entries)
+        return self.scale * self.norm
 
     @property
     def uncertainty(self) -> float | None:
@@ -537,12 +537,13 @@ class DuelNewton(RankedMethod):
         before: NewtonState | None = None,
     ) -> NewtonState:
         """A state that remembers no duels; of the one before it keeps what is known of answers."""
-        d = manifold.dim
+        d, norm = manifold.dim, _norm(metric)
         new = NewtonState(
             frame=frame,
             recommended=recommend(manifold, frame, None, self.domain),
             scale=scale,
             metric=metric,
+            norm=norm,
             path=np.zeros(d),
             contradiction=0.0,
             window=Window.empty(d),
@@ -550,7 +551,7 @@ class DuelNewton(RankedMethod):
             answering=Noise(),
             longest=math.inf,
             to_mean=np.zeros(d),
-            anchor=Anchor(frame.point, scale * float(np.linalg.norm(metric))),
+            anchor=Anchor(frame.point, scale * norm),
             trail=Trail(frame.point),
         )
         if before is None:
@@ -944,7 +945,8 @@ class DuelNewton(RankedMethod):
         if self.ranking:
             learned *= FASTER * coverage(d, self.ranking)
         delta = state.scale * (shrink(d) ** learned * math.exp(gain(n, rate) * cosine))
-        delta = min(delta, place.farthest * math.sqrt(d) / float(np.linalg.norm(A)))
+        norm = _norm(A)
+        delta = min(delta, place.farthest * math.sqrt(d) / norm)
 
         noise = noise.rescaled(delta / state.scale)
         forget = noise.capacity  # of an answer: without noise the mean is the base point itself
@@ -954,6 +956,7 @@ class DuelNewton(RankedMethod):
             recommended=recommend(manifold, move.frame, to_mean, self.domain),
             scale=delta,
             metric=A,
+            norm=norm,
             path=L(p / state.scale + (1 - forget) * state.path),
             contradiction=0.7 * state.contradiction + 0.3 * cosine,
             window=model.window.moved(p, L),
@@ -975,6 +978,11 @@ class DuelNewton(RankedMethod):
         )
         longest = float(abs(probes.steps).max()) if n else delta * float(abs(A).max())
         return new.ended(manifold, self.x_tol, duels.ties, longest, n)
+
+
+def _norm(A: np.ndarray) -> float:
+    entries = A.ravel()
+    return math.sqrt(entries @ entries)
 
 
 def _cosine(a: np.ndarray, b: np.ndarray) -> float:

@@ -369,18 +369,25 @@ class Seen(NamedTuple):
             found.append((window, Memory(*(a[m] for a in old), misfit=misfit)))
         return found
 
-    def weighted(self, v: np.ndarray, g: np.ndarray, g2: np.ndarray) -> np.ndarray:
-        """As `Memory.weighted`; the gradients g, and their squares, may be in other coordinates."""
-        share = (self.along - self.across) * np.vecdot(v, g) / g2
-        return self.across[..., None] * v + share[..., None] * g
+    @property
+    def ways(self) -> np.ndarray:
+        """The gradients, as unit vectors."""
+        g = self.gradients
+        return g / np.sqrt(np.maximum(np.vecdot(g, g), 1e-300))[..., None]
+
+    def weighted(self, v: np.ndarray, ways: np.ndarray) -> np.ndarray:
+        """As `Memory.weighted`; the `ways` may be in other coordinates than they are kept."""
+        more = (self.along - self.across) * np.einsum("bki,bki->bk", v, ways)
+        v = self.across[..., None] * v
+        v += more[..., None] * ways
+        return v
 
     def judged(self, g: np.ndarray, H: Quadratics) -> Seen:
         """As `Memory.judged`."""
         rest = self.gradients - g[:, None] - H(self.centres)
-        g2 = np.maximum(np.vecdot(self.gradients, self.gradients), 1e-300)
+        ways = self.ways
         lost, explained = (
-            np.vecdot(a, self.weighted(a, self.gradients, g2)).sum(axis=1)
-            for a in (rest, self.gradients)
+            np.vecdot(a, self.weighted(a, ways)).sum(axis=1) for a in (rest, self.gradients)
         )
         some = self.held.any(axis=1)
         misfit = 0.8 * self.misfit + 0.2 * lost / np.maximum(1e-300, explained)
@@ -448,13 +455,13 @@ def fits(
     slope = np.where(seen.there, 1.7 / seen.blur, 0.0)
     signed = seen.s * slope
     energy = np.vecdot(seen.e, seen.e) / d
-    e, old = seen.e, seen.gradients
-    old2 = np.maximum(np.vecdot(old, old), 1e-300)
+    e, old, ways = seen.e, seen.gradients, seen.ways
     c = np.concatenate([seen.z, seen.centres], axis=1)
     G = np.zeros((b, d, d + 1))
     axes, shift = np.broadcast_to(np.eye(d), (b, d, d)), np.zeros((b, 1, d))
-    stiffness = (1 / tau**2)[:, None, None]
-    lapse, near = lapse[:, None, None], near[:, None]
+    prior = np.empty((b, d, d + 1))  # of G: its precision
+    prior[..., 0], prior[..., 1:] = near[:, None], (1 / tau**2)[:, None, None]
+    lapse = lapse[:, None, None]
     mass = np.empty((b, c.shape[1]))
     X = np.ones((b, c.shape[1], d + 1))
     for _ in range(2):
@@ -471,33 +478,30 @@ def fits(
         c = c - mean
         m, V = np.linalg.eigh((c * (mass / d)[..., None]).mT @ c)
         G[..., 0] += ((G[..., 1:] + np.eye(d)) @ mean.mT)[..., 0]
-        c, shift, axes, old = c @ V, (shift + mean) @ V, axes @ V, old @ V
+        c, shift, axes, old, ways = (a @ V for a in (c, shift + mean, axes, old, ways))
         e = (e.reshape(b, K * n, d) @ V).reshape(b, K, n, d)
         G = V.mT @ G
         G[..., 1:] = G[..., 1:] @ V
         X[..., 1:] = c
         inverse = np.empty((b, d, d + 1))
-        inverse[..., :1] = 1 / (total[:, None] + near)[..., None]
-        inverse[..., 1:] = 1 / (m[:, :, None] + m[:, None, :] + 2 * stiffness)
+        inverse[..., 0] = 1 / (total + near)[:, None]
+        inverse[..., 1:] = 1 / (m[:, :, None] + m[:, None, :] + 2 * prior[..., 1:])
 
         # Conjugate gradients for the Newton step.
         W = (e * weight[..., None]).mT @ e
         v = X @ G.mT + c
         v[:, :K] = (force[:, :, None] @ e)[:, :, 0]
-        v[:, K:] = seen.weighted(old - v[:, K:], old, old2)
-        R = v.mT @ X
-        R[..., 0] -= near * (G[..., 0] - shift[:, 0])
-        R[..., 1:] -= stiffness * G[..., 1:]
+        v[:, K:] = seen.weighted(old - v[:, K:], ways)
+        R = v.mT @ X - prior * G
+        R[..., 0] += near[:, None] * shift[:, 0]
         P = _preconditioned(R, inverse)
         residual = first = np.einsum("bij,bij->b", R, P)
         going = first > 0
         for _ in range(7):
             v = X @ P.mT
             v[:, :K] = (W @ v[:, :K, :, None])[..., 0]
-            v[:, K:] = seen.weighted(v[:, K:], old, old2)
-            T = v.mT @ X
-            T[..., 0] += near * P[..., 0]
-            T[..., 1:] += stiffness * P[..., 1:]
+            v[:, K:] = seen.weighted(v[:, K:], ways)
+            T = v.mT @ X + prior * P
             bent = np.einsum("bij,bij->b", P, T)
             going &= bent > 0  # elsewhere there is too little for numbers
             length = np.where(going, residual, 0.0) / np.where(going, bent, 1.0)
