@@ -285,6 +285,10 @@ class Traits(NamedTuple):
             weber_slope=WEBER_SPREAD * weber,
         )
 
+    def part(self, part: slice) -> Traits:
+        """Those of some of the particles."""
+        return Traits(*(x[part] for x in self))
+
     def difference(self, losses: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Difference of the losses (n, 2m) of m pairs, in units of the logistic's argument.
 
@@ -408,13 +412,18 @@ class Perception(NamedTuple):
         ``offsets`` of shape (m, 6) say how the rater of each answer differs from what is common.
         In single precision: losses are then right to a millionth of a radian.
         """
-        n, d, m = len(particles), self.d, len(answers.answer)
-        most = max(16, CHUNK // (2 * m * d))
-        if n > most:
-            cuts = np.array_split(particles, -(-n // most))
-            each = [self.log_likelihood(part, answers, prior, offsets) for part in cuts]
-            return np.concatenate([v for v, _ in each]), np.concatenate([g for _, g in each])
+        n, d = len(particles), self.d
+        traits = Traits.of(particles[:, d : d + OTHERS], prior, offsets)
+        most = max(16, CHUNK // (2 * len(answers.answer) * d))
+        parts = [slice(i[0], i[-1] + 1) for i in np.array_split(np.arange(n), -(-n // most))]
+        each = [self._heard(particles[i], traits.part(i), answers, prior) for i in parts]
+        return np.concatenate([v for v, _ in each]), np.concatenate([g for _, g in each])
 
+    def _heard(
+        self, particles: np.ndarray, traits: Traits, answers: Answers, prior: Prior
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """The same, of few enough particles, whose traits are known."""
+        n, d, m = len(particles), self.d, len(answers.answer)
         # Losses |U| + t·U, where U = L' Y and Y are the logs.
         flat = answers.logs.reshape(len(answers.logs), -1)
         c = particles[:, :d].astype(np.float32)
@@ -425,7 +434,6 @@ class Perception(NamedTuple):
         tilts = self.tilts(particles).astype(np.float32)
         losses = lengths + (tilts[:, None] @ U)[:, 0]
 
-        traits = Traits.of(particles[:, d : d + OTHERS], prior, offsets)
         difference, mean, jnd = traits.difference(losses)
         p, looked, share, rise, drop, stretch, lean, part = _answered(
             difference, jnd, traits, answers, prior
@@ -566,7 +574,7 @@ class _Answered(NamedTuple):
     drop: np.ndarray
     stretch: np.ndarray | float
     lean: np.ndarray
-    part: np.ndarray
+    part: np.ndarray | float
 
 
 def _answered(
@@ -601,10 +609,11 @@ def _answered(
         likely = np.ones(len(e), np.float32)
         likely[graded] = share_clear(strength, usage)
         share, lean = share * likely, lean * likely
-    starts, sizes = answers.choices()
-    size = np.repeat(sizes, sizes).astype(np.float32)
-    if len(starts) < len(e):
+    part = 1.0
+    if (answers.choice[1:] == answers.choice[:-1]).any():
         # The best of several, whose losses are seen with Gumbel noise: 1/(1 + Σ exp(-x)).
+        starts, sizes = answers.choices()
+        size = np.repeat(sizes, sizes).astype(np.float32)
         odds = np.exp(np.clip(e * x + traits.tie, -40, 40))
         looked_all = np.repeat(1 / (1 + np.add.reduceat(odds, starts, axis=1)), sizes, axis=1)
         several = size > 1
@@ -612,8 +621,9 @@ def _answered(
         rise = np.where(several, -e * looked_all**2 * odds, rise)
         drop = np.where(several, -(looked_all**2) * odds, drop)
         share = np.where(several, 1 / (1 + size), share)
+        part = 1 / size
     p = chance(looked, traits.lapse, share) + np.float32(1e-9)
-    return _Answered(p, looked, share, rise, drop, stretch, lean, 1 / size)
+    return _Answered(p, looked, share, rise, drop, stretch, lean, part)
 
 
 def _threshold_unit(jnd: np.ndarray, prior: Prior) -> np.ndarray:
