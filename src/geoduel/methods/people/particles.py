@@ -39,6 +39,7 @@ from .perception import (
     Perception,
     Prior,
     log_prior_of_tilt,
+    log_probability,
     rater_offset,
     usage_of,
 )
@@ -277,10 +278,7 @@ def _reheard(belief: Belief, answers: Answers) -> Belief:
     offsets = belief.offsets[now.rater]
 
     def weighed(p: Population) -> Population:
-        was, is_ = (
-            p.model.log_likelihood(p.particles, heard, belief.prior, offsets)[0]
-            for heard in (before, now)
-        )
+        was, is_ = (_told(p, heard, belief.prior, offsets) for heard in (before, now))
         return p._replace(logw=p.logw + is_ - was)
 
     populations = map(weighed, belief.populations) if len(graded) else belief.populations
@@ -313,10 +311,16 @@ def weigh(belief: Belief) -> Belief:
     offsets = belief.offsets[last.rater]
 
     def weighed(p: Population) -> Population:
-        more, _ = p.model.log_likelihood(p.particles, last, belief.prior, offsets)
-        return p._replace(logw=p.logw + more)
+        return p._replace(logw=p.logw + _told(p, last, belief.prior, offsets))
 
     return replace(belief, populations=tuple(map(weighed, belief.populations)))
+
+
+def _told(p: Population, answers: Answers, prior: Prior, offsets: np.ndarray) -> np.ndarray:
+    """Log likelihood of answers, shape (n,), by raters with these offsets."""
+    d = p.model.d
+    others = p.particles[:, d : d + OTHERS]
+    return log_probability(p.model.losses(p.particles, answers), others, answers, prior, offsets)
 
 
 def resample(belief: Belief, rng: np.random.Generator, share: float = EFFECTIVE) -> Belief:
