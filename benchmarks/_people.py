@@ -167,6 +167,67 @@ class Learner(Person):
         return said
 
 
+class Arc(Person):
+    """All points of an arc of 10 JND are as good as its middle; other points count from there."""
+
+    def _length(self, ideal: Any, x: Any) -> float:
+        along = np.zeros((17, self.manifold.dim))
+        along[:, 0] = self.jnd * np.linspace(-5, 5, len(along))
+        arc = self.manifold.exp(ideal, self.manifold.from_coords(ideal, along))
+        return float(self.manifold.dist(arc, x[None]).min())
+
+
+@dataclass
+class LastPicture(Person):
+    """One time in three the right picture is compared with what was chosen last, not with the left.
+
+    They say "left" where the right one is worse than that.
+    """
+
+    chosen: Any = None
+
+    def compare(self, left: Any, right: Any) -> Any:
+        remembers = self.chosen is not None and self.rng.random() < 1 / 3
+        said = super().compare(self.chosen if remembers else left, right)
+        self.chosen = left if said == "left" else right
+        return said
+
+
+class Contrast(Person):
+    """After a difference of 5 JND the JND is twice as large, and so on: small ones look smaller."""
+
+    def compare(self, left: Any, right: Any) -> Any:
+        own, self.jnd = self.jnd, self.jnd * (1 + abs(self.seen or 0.0) / 5)
+        said = super().compare(left, right)
+        self.jnd = own
+        return said
+
+
+@dataclass
+class Bursts(Person):
+    """Lapses come in bursts of some three answers, a sixth of all."""
+
+    away: bool = False
+
+    def compare(self, left: Any, right: Any) -> Any:
+        self.away = self.rng.random() < (0.7 if self.away else 0.06)
+        own, self.lapse = self.lapse, 1.0 if self.away else self.lapse
+        said = super().compare(left, right)
+        self.lapse = own
+        return said
+
+
+class Hesitant(Person):
+    """Hard questions take long, and the JND grows with the time: from their own to three times."""
+
+    def compare(self, left: Any, right: Any) -> Any:
+        hard = np.exp(-abs(self.loss(left) - self.loss(right)) / (3 * self.jnd))
+        own, self.jnd = self.jnd, self.jnd * (1 + 2 * hard)
+        said = super().compare(left, right)
+        self.jnd = own
+        return said
+
+
 UNSEEN: dict[str, Callable[..., Person]] = {
     "sum of coordinates": SumOfCoordinates,
     "twice as steep beyond 10 JND": Kink,
@@ -179,6 +240,11 @@ UNSEEN: dict[str, Callable[..., Person]] = {
     "anchored to the last choice": Anchored,
     "learning": Learner,
     "20 % lapses": partial(Person, lapse=0.2),
+    "any point of an arc": Arc,
+    "compares with the last picture": LastPicture,
+    "contrast with the last question": Contrast,
+    "lapses in bursts": Bursts,
+    "hesitant where it is hard": Hesitant,
 }
 
 # -- the cells -------------------------------------------------------------------------------------
@@ -217,7 +283,7 @@ FAR = {
 # After twice as many answers and more: who is narrow and wrong then?
 LATE = {
     f"{space}: {kind}": Cell(space, 60, kind=kind)
-    for space in ("S^2", "SO(3)")
+    for space in ("SO(2)", "S^2", "SO(3)")
     for kind in (
         "fits the model",
         "asymmetric 20 %",
@@ -231,7 +297,12 @@ LATE = {
         "anchored to the last choice",
         "learning",
         "20 % lapses",
+        "compares with the last picture",
+        "contrast with the last question",
+        "lapses in bursts",
+        "hesitant where it is hard",
     )
+    if START[space][0].dim > 1 or kind not in DIRECTIONS
 }
 HABITUAL = {
     f"{space}: {kind}": Cell(space, 40, kind=kind)
@@ -240,7 +311,8 @@ HABITUAL = {
 }
 
 
-FLAT = ("blind to a direction", "plateau of 2 JND")  # more points than one are as good as any
+# More points than one are as good as any.
+FLAT = ("blind to a direction", "plateau of 2 JND", "any point of an arc")
 
 
 def missed(cell: Cell, person: Person, x: Any) -> float:

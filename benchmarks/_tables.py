@@ -56,6 +56,8 @@ def about(rows: Iterable[dict[str, Any]], *also: str) -> list[str]:
         if key == "seeds" and all(isinstance(one, list) and len(one) == 2 for one in found):
             found = merged(found)
         told = sorted({str(one) for one in found})
+        if len(told) > 3 and all(isinstance(one, int) for one in found):
+            told = [f"{min(found)} to {max(found)}"]  # many counts in one table
         words.append(f"{key} {', '.join(told)}")
     return ["", "Measured with " + "; ".join(words) + "."]
 

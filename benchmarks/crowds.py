@@ -1,7 +1,7 @@
 """Crowds: camps of raters are found where there are some, and only there.
 
     python benchmarks/crowds.py [--full] [--save] [--crowds 30] [--spaces NAME ...]
-                                [--first-seed 80000]
+                                [--sorts NAME ...] [--first-seed 80000]
 
 Without arguments: one crowd of each sort, and five answers of each rater.
 
@@ -81,6 +81,7 @@ def main() -> None:
     parser = results_parser(__doc__)
     parser.add_argument("--crowds", type=int, help="crowds of each sort; by default 1, in full 30")
     parser.add_argument("--spaces", nargs="+", choices=SPACES, default=SPACES[:1])
+    parser.add_argument("--sorts", nargs="+", choices=tuple(SORTS), default=tuple(SORTS))
     parser.add_argument("--first-seed", type=int, default=80_000)
     options = parser.parse_args()
     print(describe_machine())
@@ -89,7 +90,7 @@ def main() -> None:
     answers = ANSWERS if options.full or options.crowds else 5
     results = Results(__file__, options.save, crowds=crowds, seeds=[seeds[0], seeds[-1]])
     for space in options.spaces:
-        for sort in SORTS:
+        for sort in options.sorts:
             found = [camps(sort, space, seed, answers) for seed in seeds]
             several, right = (sum(one[key] for one in found) for key in ("several", "right"))
             camp, own = np.median(np.concatenate([one["off"] for one in found]), axis=0)

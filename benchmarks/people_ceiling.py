@@ -4,7 +4,8 @@
                                         [--kinds NAME ...] [--first-seed 80000]
 
 The method knows the form of the loss, the just-noticeable difference (JND), how it grows, the noise
-and the share of lapses. So all that is left of a person is the ideal. The belief about it is a set
+and the share of lapses. So all that is left of a person is the ideal, and of those who drift where
+they go: they are told how far each answer moves it, up to a normal factor. The belief is a set
 of points in normal coordinates about the start, evenly distributed in length up to 45 "degrees" at
 first. They are weighed by exact distances and moved by Metropolis steps. Each question is the one
 that tells most of 160, of all widths, and of as many near the best of these. The recommended point
@@ -42,6 +43,7 @@ KNOWN = (
     "heavy-tailed noise",
     "tiring",
     "JND a third of that assumed",
+    "drifting",  # on R^4 alone, where every step is the same one
 )
 POINTS, SOME = 3000, 500  # that stand for the belief, and where questions are compared
 CANDIDATES, BEST = 160, 8  # questions that are compared, and those that others are tried near
@@ -87,6 +89,10 @@ class Asked:
         c = rng.standard_normal((POINTS, d))
         lengths = rng.uniform(0, self.reach, (POINTS, 1))
         self.c = c / np.linalg.norm(c, axis=1, keepdims=True) * lengths
+        self.step = 0.0  # deviation of what an answer moves the ideal by, in each direction
+        if self.person.drift is not None:
+            self.step = float(np.linalg.norm(self.person.drift)) / math.sqrt(d)
+            self.c = np.concatenate([self.c, self.step * rng.standard_normal((POINTS, d))], axis=1)
         self.logw = np.zeros(POINTS)
         self.ends = np.zeros((2, 0, d))  # coordinates of the preferred points, and of the others
 
@@ -94,9 +100,15 @@ class Asked:
         """Points of these coordinates."""
         return self.manifold.exp(self.start, self.manifold.from_coords(self.start, c))
 
-    def apart(self, c: np.ndarray, e: np.ndarray) -> np.ndarray:
-        """Distances of points from points, shape (len(c), len(e))."""
-        return self.manifold.dist(self.at(c)[:, None], self.at(e)[None])
+    def ideals(self, c: np.ndarray, answered: np.ndarray | int) -> np.ndarray:
+        """Coordinates of the ideals after so many answers, which may be an array (m, 1)."""
+        d = self.manifold.dim
+        return c[..., :d] + answered * c[..., d:] if self.step else c
+
+    def apart(self, c: np.ndarray, e: np.ndarray, answered: np.ndarray | int) -> np.ndarray:
+        """Distances of the ideals, after so many answers, from points, shape (len(c), len(e))."""
+        ideals = self.ideals(c[:, None], answered)
+        return self.manifold.dist(self.at(ideals), self.at(e)[None])
 
     def weights(self) -> np.ndarray:
         """Weights that sum to 1."""
@@ -105,16 +117,21 @@ class Asked:
 
     def log_posterior(self, c: np.ndarray) -> np.ndarray:
         """Logarithm of the posterior density at coordinates c."""
-        lengths = np.linalg.norm(c, axis=1)
-        prior = -(c.shape[1] - 1) * np.log(lengths + 1e-9)
-        near, far = (self.apart(c, e) for e in self.ends)
+        d = self.manifold.dim
+        lengths = np.linalg.norm(c[:, :d], axis=1)
+        prior = -(d - 1) * np.log(lengths + 1e-9)
+        if self.step:
+            prior -= np.sum((c[:, d:] / self.step) ** 2, axis=1) / 2
+        before = np.arange(self.ends.shape[1])[:, None]
+        near, far = (self.apart(c, e, before) for e in self.ends)
         likelihood = np.log(self.known.first(near, far, np.arange(near.shape[1]))).sum(axis=1)
         return np.where(lengths < self.reach, prior + likelihood, -np.inf)
 
     def ask(self) -> float:
         """Ask the best question and hear the answer; return what it was expected to tell, bits."""
         rng, w = self.rng, self.weights()
-        some = self.c[drawn(w, SOME, rng.random())]
+        answered = self.ends.shape[1]
+        some = self.ideals(self.c[drawn(w, SOME, rng.random())], answered)
         spread = np.cov(some.T).reshape(some.shape[1], -1) + 1e-16 * np.eye(some.shape[1])
         root = np.linalg.cholesky(spread)
         u = rng.standard_normal((CANDIDATES, len(root)))
@@ -137,15 +154,18 @@ class Asked:
         a, b = middle[j] + half[j], middle[j] - half[j]
         x, y = self.at(np.stack([a, b]))
         pair = np.stack([a, b] if self.person.answer(x, y) < 0 else [b, a])
-        near, far = (self.apart(self.c, e[None])[:, 0] for e in pair)
-        self.logw += np.log(self.known.first(near, far, self.ends.shape[1]))
+        near, far = (self.apart(self.c, e[None], answered)[:, 0] for e in pair)
+        self.logw += np.log(self.known.first(near, far, answered))
         self.ends = np.concatenate([self.ends, pair[:, None]], axis=1)
         self.renew()
         return gain[j] / math.log(2)
 
     def tells(self, some: np.ndarray, middle: np.ndarray, half: np.ndarray) -> np.ndarray:
         """Mutual information of the ideal and the answers to questions."""
-        near, far = (self.apart(some, e) for e in (middle + half, middle - half))
+        ideals = self.at(some)[:, None]
+        near, far = (
+            self.manifold.dist(ideals, self.at(e)[None]) for e in (middle + half, middle - half)
+        )
         first = self.known.first(near, far, self.ends.shape[1])
         w = np.full((1, len(some)), 1 / len(some))
         return information(w, np.stack([first, 1 - first]))
@@ -159,7 +179,8 @@ class Asked:
         value = self.log_posterior(self.c)
         d = self.c.shape[1]
         for _ in range(SWEEPS):
-            root = np.linalg.cholesky(np.cov(self.c.T).reshape(d, d) + 1e-16 * np.eye(d))
+            spread = np.cov(self.c.T).reshape(d, d)
+            root = np.linalg.cholesky(spread + 1e-16 * np.eye(d))
             step = rng.standard_normal((n, d)) @ root.T * rng.choice([0.1, 0.4, 1.0], (n, 1))
             moved = self.c + step * 2 / math.sqrt(d)
             new = self.log_posterior(moved)
@@ -169,10 +190,11 @@ class Asked:
     def regret(self) -> float:
         """What the person feels of the point of least expected loss, in JND."""
         w = self.weights()
-        tried = self.c[drawn(w, SOME, 0.5)]
-        some = self.c[drawn(w, 2 * SOME, self.rng.random())]
-        tried = np.concatenate([tried, w[None] @ self.c])
-        j = np.argmin(self.known.loss(self.apart(tried, some)).mean(axis=1))
+        now = self.ideals(self.c, self.ends.shape[1])
+        tried = np.concatenate([now[drawn(w, SOME, 0.5)], w[None] @ now])
+        some = self.at(now[drawn(w, 2 * SOME, self.rng.random())])
+        losses = self.known.loss(self.manifold.dist(self.at(tried)[:, None], some[None]))
+        j = np.argmin(losses.mean(axis=1))
         return self.person.regret(self.at(tried[j]))
 
 
@@ -197,6 +219,8 @@ def main() -> None:
     results = Results(__file__, options.save, people=people, seeds=[seeds[0], seeds[-1]])
     for space in spaces:
         for kind in options.kinds or (KNOWN if options.full else KNOWN[:2]):
+            if kind == "drifting" and space != "R^4":
+                continue
             cell = GRID[f"{space}: {kind}"]
             regret, bits = np.array([measure(cell, seed) for seed in seeds]).T
             told: dict[str, Any] = {

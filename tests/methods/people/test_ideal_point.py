@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -22,7 +23,7 @@ from geoduel.methods.people.ideal_point import (
     accuracy,
     imagined_worlds,
 )
-from geoduel.methods.people.particles import ALIKE, PARTICLES, Belief, median, pooled, settle
+from geoduel.methods.people.particles import ALIKE, PARTICLES, Belief, median, settle
 from geoduel.methods.people.perception import Answers, Perception
 from geoduel.methods.people.questions import REGION
 from geoduel.methods.people.weights import radius_holding
@@ -71,7 +72,7 @@ def test_posterior_is_that_of_importance_sampling(ask_and_answer, from_prior):
     centre = median(c, w)
     radius = radius_holding(REGION, np.linalg.norm(c - centre, axis=1), w)
     assert np.linalg.norm(np.mean([s.best for s in states], axis=0) - centre) < 0.2 * radius
-    believed = [(pooled(s.belief)[0].ideals, s.belief.weights) for s in states]
+    believed = [(s.belief.people.ideals, s.belief.weights) for s in states]
     off = [(np.linalg.norm(x - median(x, v), axis=1), v) for x, v in believed]
     plain = np.mean([radius_holding(REGION, *one) for one in off])
     assert 0.55 * radius < plain < 1.3 * radius
@@ -133,9 +134,11 @@ def test_later_questions_are_as_wide_as_the_median_distance_or_some_jnd(shrunk):
     state = method.start(FLAT, np.zeros(2), rng)
     prior = state.belief.prior
     belief = settle(FLAT, anywhere(FLAT, np.zeros(2), prior, rng), np.zeros(2), 0.5, rng)
-    for population in belief.populations:
+    narrow = [p._replace(particles=p.particles.copy()) for p in belief.populations]
+    for population in narrow:
         population.particles[:, :2] *= shrunk
-    people, w = pooled(belief)
+    belief = replace(belief, populations=tuple(narrow))
+    people, w = belief.people, belief.weights
     by_spread = WIDTH * radius_holding(0.5, np.linalg.norm(people.ideals, axis=1), w)
     by_jnd = LEAST_WIDTH * math.sqrt(prior.least * prior.most)
     assert (by_jnd > by_spread) == (shrunk < 1)

@@ -1,5 +1,7 @@
 """What answers do to the particles: moves that keep the posterior, in any chart."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy import stats
@@ -16,7 +18,6 @@ from geoduel.methods.people.particles import (
     median,
     moments,
     move,
-    pooled,
     recentre,
     resample,
     settle,
@@ -67,7 +68,7 @@ def learned(n, seed=0, keep=200, work=84_000):
 
 def where(belief):
     """Median of the ideals on the sphere, and root of the trace of their covariance."""
-    people, w = pooled(belief)
+    people, w = belief.people, belief.weights
     _, spread = moments(people.ideals, w)
     point = belief.chart.frame.at(SPHERE, median(people.ideals, w))
     return point, np.sqrt(np.trace(spread))
@@ -81,7 +82,7 @@ def same_posterior(one, two):
 
 def test_before_answers_the_particles_are_the_prior():
     belief = before_answers(rng())
-    people, w = pooled(belief)
+    people, w = belief.people, belief.weights
     metric = belief.populations[-1]
     assert w.sum() == pytest.approx(1)
     assert w[: sum(PARTICLES[0])].sum() == pytest.approx(ALIKE, abs=0.05)  # tilts are drawn
@@ -120,7 +121,7 @@ def test_settling_without_a_start_has_no_place_where_the_prior_is_centred():
     draw = rng()
     cloud = anywhere(SPHERE, NORTH, PRIOR._replace(radius=np.inf), draw)
     belief = settle(SPHERE, cloud, NORTH, 1.0, draw)
-    people, _ = pooled(belief)
+    people = belief.people
     assert np.isfinite(people.ideals).all()
 
 
@@ -149,7 +150,7 @@ def test_weigh_is_bayes_rule():
 def test_particles_of_both_priors_of_tilts_count_for_either():
     """Weighted lengths of the tilts have the medians of the two laws, as far as these reach."""
     belief = before_answers(rng())
-    people, usual = pooled(belief)
+    people, usual = belief.people, belief.weights
     lengths = np.linalg.norm(people.tilts, axis=1)
     for w, (scale, freedom) in ((usual, TILT), (belief.wary_weights, WARY_TILT)):
         law = stats.f(2, freedom)
@@ -196,7 +197,7 @@ def population(logw, particles=None):
 def test_resampling_puts_copies_last():
     logw = np.full(6, -50.0)
     logw[[1, 4]] = np.log([0.2, 0.4])
-    belief = learned(0)._replace(populations=(population(logw),))
+    belief = replace(learned(0), populations=(population(logw),))
     (after,) = resample(belief, rng()).populations
     assert after.waiting == 6
     assert after.particles[:, 0].tolist() == [2, 8, 2, 8, 8, 8]
@@ -205,7 +206,7 @@ def test_resampling_puts_copies_last():
 
 def test_where_most_particles_are_effective_none_is_resampled():
     before = population(np.log([0.2, 0.3, 0.25, 0.25]))
-    (after,) = resample(learned(0)._replace(populations=(before,)), rng()).populations
+    (after,) = resample(replace(learned(0), populations=(before,)), rng()).populations
     assert after is before
 
 
@@ -214,11 +215,12 @@ def test_a_move_leaves_the_posterior_as_it_is():
     belief = before_answers(rng())
     empty = hear(SPHERE, belief, NORTH, NORTH, 1, 0, "")  # equal points: the answer tells nothing
     all_wait = tuple(p._replace(waiting=len(p.logw)) for p in empty.populations)
-    moved, draw = empty._replace(populations=all_wait), rng(1)
+    moved, draw = replace(empty, populations=all_wait), rng(1)
     for _ in range(10):
         moved = move(moved, draw)
-        moved = moved._replace(
-            populations=tuple(p._replace(waiting=len(p.logw)) for p in moved.populations)
+        moved = replace(
+            moved,
+            populations=tuple(p._replace(waiting=len(p.logw)) for p in moved.populations),
         )
     for before, after in zip(belief.populations, moved.populations, strict=True):
         n = len(before.logw)
@@ -235,7 +237,7 @@ def test_moves_are_as_many_as_the_work_allows_copies_first():
     """The others wait for later answers; the posterior stays what it is."""
     belief = learned(12)
     waiting = tuple(p._replace(waiting=len(p.logw)) for p in belief.populations)
-    belief = belief._replace(populations=waiting)
+    belief = replace(belief, populations=waiting)
     after = move(belief, rng(), work=500 * 2 * 12)
     assert [p.waiting for p in after.populations] == [0, 0, 200, 300]
     alike, _, metric, _ = (
@@ -283,7 +285,7 @@ def test_folding_cuts_no_choice_apart(flat_choices):
     )
     some = some._replace(a=some.a[flat.choice], logs=some.logs)  # one winner a choice
     some = some.in_chart(SPHERE, belief.chart)
-    belief = belief._replace(answers=some)
+    belief = replace(belief, answers=some)
     after = fold(belief, keep=size - 2)  # the first duel, and half of the first choice
     assert list(after.answers.choices()[1]) == [3, 1]
     for before, p in zip(belief.populations, after.populations, strict=True):
@@ -302,7 +304,7 @@ def test_recentring_moves_the_chart_and_not_the_ideals():
         belief = weigh(hear(SPHERE, belief, a, b, answer, 1, ""))
     belief = fold(belief, keep=4)
     after = recentre(SPHERE, belief)
-    (before, w), (people, v) = pooled(belief), pooled(after)
+    (before, w), (people, v) = ((b.people, b.weights) for b in (belief, after))
     at = [b.chart.frame.at(SPHERE, c.ideals) for b, c in ((belief, before), (after, people))]
     assert np.allclose(*at, atol=1e-9)
     assert np.array_equal(w, v)

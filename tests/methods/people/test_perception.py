@@ -340,6 +340,8 @@ def test_likelihood_of_answers_is_the_sum_of_their_own(flat_answers, from_prior)
         own[:, 2 : 2 + OTHERS] += offsets[k]
         each += model.log_likelihood(own, answers.part(slice(k, k + 1)), PRIOR)[0]
     assert np.allclose(total, each, rtol=1e-4, atol=1e-4)
+    losses, others = model.losses(particles, answers), particles[:, 2 : 2 + OTHERS]
+    assert np.array_equal(total, log_probability(losses, others, answers, PRIOR, offsets))
 
 
 def test_until_there_is_a_tie_none_is_expected():

@@ -30,7 +30,6 @@ from .particles import (
     median,
     moments,
     move,
-    pooled,
     recentre,
     resample,
     settle,
@@ -361,7 +360,7 @@ class IdealPoint(PersonMethod):
         pick = drawn(belief.weights, n, 0.5)
         if isinstance(belief, Cloud):
             return belief.points[pick]
-        return belief.chart.frame.at(manifold, pooled(belief)[0].ideals[pick])
+        return belief.chart.frame.at(manifold, belief.people.ideals[pick])
 
     def observers(self, manifold: Manifold, state: IdealPointState) -> dict[str, Observer]:
         """What is known about each rater."""
@@ -416,7 +415,7 @@ class IdealPoint(PersonMethod):
         mixtures of these. Where no question is open, the principal ones of the posterior as it is
         are tried, too.
         """
-        people, w = pooled(belief)
+        people, w = belief.people, belief.weights
         d = manifold.dim
         g, Q = np.linalg.eigh(np.einsum("n,nij,nkj->ik", w, people.factors, people.factors))
         g = np.maximum(g, np.mean(g) / MOST_STRETCH**2)
@@ -445,7 +444,7 @@ class IdealPoint(PersonMethod):
 
     def _easy(self, manifold: Manifold, belief: Belief) -> tuple[Array, Array]:
         """A question whose answer is all but known: its middle lies well beside the posterior."""
-        people, w = pooled(belief)
+        people, w = belief.people, belief.weights
         mean, spread = moments(people.ideals, w)
         size, V = np.linalg.eigh(spread)
         ends = []
@@ -481,17 +480,16 @@ class IdealPoint(PersonMethod):
     ) -> IdealPointState:
         """The state with what follows from its belief; ``centre``: of a cloud, if it is known."""
         belief = state.belief
-        w = wary = belief.weights
         if isinstance(belief, Cloud):
+            w = wary = belief.weights
             best = middle(manifold, belief) if centre is None else centre
             away = to_numpy(manifold.dist(belief.points, best[None]))
             off = float(to_numpy(manifold.dist(belief.start, best)))
         else:
-            people, w = pooled(belief)
-            c = median(people.ideals, w)
+            ideals, w, wary = belief.people.ideals, belief.weights, belief.wary_weights
+            c = median(ideals, w)
             best = belief.chart.frame.at(manifold, c)
-            away = np.linalg.norm(people.ideals - c, axis=1)
-            wary = belief.wary_weights
+            away = np.linalg.norm(ideals - c, axis=1)
             off = float(np.linalg.norm(belief.chart.origin - c))
         if self.domain is not None:
             best = self.domain.project(best)
@@ -554,7 +552,7 @@ def _losses(manifold: Manifold, belief: Cloud | Belief, a: Array, b: Array) -> n
     """Losses of the m first and then of the m second points to each particle, shape (n, 2m)."""
     if isinstance(belief, Cloud):
         return losses_of(manifold, belief.points, a, b).reshape(len(belief.others), -1)
-    return pooled(belief)[0].losses(belief.chart.pair_logs(manifold, a, b))
+    return belief.people.losses(belief.chart.pair_logs(manifold, a, b))
 
 
 def _pairs_of_items(
@@ -590,7 +588,7 @@ def _votes(manifold: Manifold, belief: Cloud | Belief, points: Array) -> np.ndar
     pick = drawn(belief.weights, VOTERS, 0.5)
     if isinstance(belief, Cloud):
         return to_numpy(manifold.dist(belief.points[pick][:, None], points[None]))
-    return pooled(belief)[0].part(pick).losses(belief.chart.logs(manifold, points))
+    return belief.people.part(pick).losses(belief.chart.logs(manifold, points))
 
 
 def _thinned(cloud: Cloud) -> Cloud:

@@ -18,6 +18,8 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -37,6 +39,7 @@ from .perception import (
     Perception,
     Prior,
     log_prior_of_tilt,
+    log_probability,
     rater_offset,
     usage_of,
 )
@@ -51,7 +54,6 @@ __all__ = [
     "median",
     "moments",
     "move",
-    "pooled",
     "recentre",
     "resample",
     "settle",
@@ -103,7 +105,8 @@ class Population(NamedTuple):
     folded: tuple[np.ndarray, np.ndarray]
 
 
-class Belief(NamedTuple):
+@dataclass(frozen=True)
+class Belief:
     """A posterior: particles, in a chart, and what they were weighted by.
 
     Attributes
@@ -128,12 +131,21 @@ class Belief(NamedTuple):
     raters: Raters
     offsets: np.ndarray
 
-    @property
+    @cached_property
+    def people(self) -> People:
+        """The particles of all populations."""
+        d = self.populations[0].model.d
+        ideals = np.concatenate([p.particles[:, :d] for p in self.populations])
+        factors = np.concatenate([p.model.factor(p.particles) for p in self.populations])
+        tilts = np.concatenate([p.model.tilts(p.particles) for p in self.populations])
+        return People(ideals, factors, tilts, self.others)
+
+    @cached_property
     def weights(self) -> np.ndarray:
-        """Weights of the particles of all populations, which sum to 1."""
+        """Weights of these, which sum to 1."""
         return self._weighted(TILT)
 
-    @property
+    @cached_property
     def wary_weights(self) -> np.ndarray:
         """The same, if people are expected to be more lopsided: for the stated region."""
         return self._weighted(WARY_TILT)
@@ -238,7 +250,8 @@ def hear(
     if strength:
         usage = _usage(belief, r)
         belief, new = _reheard(belief, belief.answers.meant(r, usage)), new.meant(r, usage)
-    return belief._replace(
+    return replace(
+        belief,
         prior=belief.prior._replace(ties=belief.prior.ties or answer == 0),
         answers=belief.answers.append(new),
         raters=raters,
@@ -250,7 +263,7 @@ def _usage(belief: Belief, rater: int) -> np.ndarray:
     """What a rater has meant by strengths so far."""
     graded = np.flatnonzero((belief.answers.rater == rater) & (belief.answers.strength > 0))
     answers = belief.answers.part(graded)
-    people, w = pooled(belief)
+    people, w = belief.people, belief.weights
     few = people.part(drawn(w, GRADERS, 0.5))
     others = few.others
     if len(belief.raters.names) > 1 and rater < len(belief.offsets):
@@ -265,14 +278,11 @@ def _reheard(belief: Belief, answers: Answers) -> Belief:
     offsets = belief.offsets[now.rater]
 
     def weighed(p: Population) -> Population:
-        was, is_ = (
-            p.model.log_likelihood(p.particles, heard, belief.prior, offsets)[0]
-            for heard in (before, now)
-        )
+        was, is_ = (_told(p, heard, belief.prior, offsets) for heard in (before, now))
         return p._replace(logw=p.logw + is_ - was)
 
     populations = map(weighed, belief.populations) if len(graded) else belief.populations
-    return belief._replace(answers=answers, populations=tuple(populations))
+    return replace(belief, answers=answers, populations=tuple(populations))
 
 
 def judge(belief: Belief, rng: np.random.Generator, looks: Sequence[float] = ()) -> Belief:
@@ -285,14 +295,14 @@ def judge(belief: Belief, rng: np.random.Generator, looks: Sequence[float] = ())
         return belief
     answers = belief.answers
     r = answers.rater[-1]
-    people, w = pooled(belief)
+    people, w = belief.people, belief.weights
     few = people.part(drawn(w, JUDGES, rng.random()))
     own = answers.part(np.flatnonzero(answers.rater == r))
     offsets = belief.offsets.copy()
     offsets[r] = rater_offset(few, own, belief.prior)
     if looks and max(looks) > IGNORED:
         offsets[np.array(looks) < IGNORED, 1] = LAPSES
-    return belief._replace(offsets=offsets)
+    return replace(belief, offsets=offsets)
 
 
 def weigh(belief: Belief) -> Belief:
@@ -301,10 +311,16 @@ def weigh(belief: Belief) -> Belief:
     offsets = belief.offsets[last.rater]
 
     def weighed(p: Population) -> Population:
-        more, _ = p.model.log_likelihood(p.particles, last, belief.prior, offsets)
-        return p._replace(logw=p.logw + more)
+        return p._replace(logw=p.logw + _told(p, last, belief.prior, offsets))
 
-    return belief._replace(populations=tuple(map(weighed, belief.populations)))
+    return replace(belief, populations=tuple(map(weighed, belief.populations)))
+
+
+def _told(p: Population, answers: Answers, prior: Prior, offsets: np.ndarray) -> np.ndarray:
+    """Log likelihood of answers, shape (n,), by raters with these offsets."""
+    d = p.model.d
+    others = p.particles[:, d : d + OTHERS]
+    return log_probability(p.model.losses(p.particles, answers), others, answers, prior, offsets)
 
 
 def resample(belief: Belief, rng: np.random.Generator, share: float = EFFECTIVE) -> Belief:
@@ -324,7 +340,7 @@ def resample(belief: Belief, rng: np.random.Generator, share: float = EFFECTIVE)
         even = np.full(n, p.logw.max() + math.log(total / n))
         return p._replace(particles=particles, logw=even, waiting=n)
 
-    return belief._replace(populations=tuple(map(resampled, belief.populations)))
+    return replace(belief, populations=tuple(map(resampled, belief.populations)))
 
 
 def move(belief: Belief, rng: np.random.Generator, work: int = WORK) -> Belief:
@@ -338,7 +354,7 @@ def move(belief: Belief, rng: np.random.Generator, work: int = WORK) -> Belief:
         count = min(p.waiting, allowed)
         allowed -= count
         populations.append(_moved(p, count, belief, rng) if count else p)
-    return belief._replace(populations=tuple(populations))
+    return replace(belief, populations=tuple(populations))
 
 
 def fold(belief: Belief, keep: int = KEPT_ANSWERS) -> Belief:
@@ -369,7 +385,8 @@ def fold(belief: Belief, keep: int = KEPT_ANSWERS) -> Belief:
         b, H = p.folded
         return p._replace(folded=(b + slope + information @ mean, H + information))
 
-    return belief._replace(
+    return replace(
+        belief,
         populations=tuple(map(folded, belief.populations)),
         answers=belief.answers.part(slice(old, None)),
     )
@@ -377,7 +394,7 @@ def fold(belief: Belief, keep: int = KEPT_ANSWERS) -> Belief:
 
 def recentre(manifold: Manifold, belief: Belief) -> Belief:
     """Put the chart about the posterior mean, once that or the spread no longer suits the chart."""
-    people, w = pooled(belief)
+    people, w = belief.people, belief.weights
     mean, spread = moments(people.ideals, w)
     d, old, size = len(mean), belief.chart, float(np.trace(spread))
     if mean @ mean <= 0.25 * size and size >= 0.15 * d * old.size**2:
@@ -392,7 +409,8 @@ def recentre(manifold: Manifold, belief: Belief) -> Belief:
 
     origin = old.in_frame(manifold, frame, mean, old.origin[None])[0]
     chart = Chart.about(manifold, frame, min(1.5 * math.sqrt(size / d), 2 * old.size), origin)
-    return belief._replace(
+    return replace(
+        belief,
         chart=chart,
         populations=tuple(map(recentred, belief.populations)),
         answers=belief.answers.in_chart(manifold, chart),
@@ -400,15 +418,6 @@ def recentre(manifold: Manifold, belief: Belief) -> Belief:
 
 
 # -- what the particles say ------------------------------------------------------------------------
-
-
-def pooled(belief: Belief) -> tuple[People, np.ndarray]:
-    """The particles of all populations, and their weights, which sum to 1."""
-    d = belief.populations[0].model.d
-    ideals = np.concatenate([p.particles[:, :d] for p in belief.populations])
-    factors = np.concatenate([p.model.factor(p.particles) for p in belief.populations])
-    tilts = np.concatenate([p.model.tilts(p.particles) for p in belief.populations])
-    return People(ideals, factors, tilts, belief.others), belief.weights
 
 
 def moments(ideals: np.ndarray, w: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

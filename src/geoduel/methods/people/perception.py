@@ -381,9 +381,8 @@ class Perception(NamedTuple):
         gradient = np.empty_like(particles)
         gradient[:, :d] = 2 * slope[:, None] * c
         gradient[:, d : d + OTHERS] = -u
-        tilts = self.tilts(particles)
-        more, slope = log_prior_of_tilt(tilts, *self.law)
-        value += np.where(np.sum(tilts * tilts, axis=1) < MOST_TILT**2, more, -np.inf)
+        more, slope = log_prior_of_tilt(self.tilts(particles), *self.law)
+        value += more
         gradient[:, d + OTHERS : 2 * d + OTHERS] = slope
         if self.metric:
             degrees = nu - np.arange(d)
@@ -408,29 +407,15 @@ class Perception(NamedTuple):
         ``offsets`` of shape (m, 6) say how the rater of each answer differs from what is common.
         In single precision: losses are then right to a millionth of a radian.
         """
-        n, d, m = len(particles), self.d, len(answers.answer)
-        most = max(16, CHUNK // (2 * m * d))
-        if n > most:
-            cuts = np.array_split(particles, -(-n // most))
-            each = [self.log_likelihood(part, answers, prior, offsets) for part in cuts]
-            return np.concatenate([v for v, _ in each]), np.concatenate([g for _, g in each])
-
-        # Losses |U| + t·U, where U = L' Y and Y are the logs.
-        flat = answers.logs.reshape(len(answers.logs), -1)
-        c = particles[:, :d].astype(np.float32)
-        Y = (features(c) @ flat).reshape(n, d, 2 * m)
-        L = self.factor(particles).astype(np.float32) if self.metric else None
-        U = Y if L is None else np.swapaxes(L, 1, 2) @ Y
-        lengths = np.sqrt(np.einsum("ndm,ndm->nm", U, U) + np.float32(TINY))
-        tilts = self.tilts(particles).astype(np.float32)
-        losses = lengths + (tilts[:, None] @ U)[:, 0]
-
+        d = self.d
+        each = self._each(particles, answers)
+        losses = np.concatenate([sight.losses for _, sight in each])
         traits = Traits.of(particles[:, d : d + OTHERS], prior, offsets)
         difference, mean, jnd = traits.difference(losses)
         p, looked, share, rise, drop, stretch, lean, part = _answered(
             difference, jnd, traits, answers, prior
         )
-        value = (part * np.log(p)).sum(axis=1, dtype=np.float64)
+        value = (part * np.log(p)).astype(np.float64).sum(axis=1)
 
         # Derivatives with the six numbers, by way of the difference and the JND of each question.
         by_looking = (1 - traits.lapse) / p
@@ -447,24 +432,74 @@ class Perception(NamedTuple):
         u[:, 4] = TIE_SPREAD * np.sum(by_looking * drop * traits.tie, axis=1)
         u[:, 5] = np.sum(push * mean * traits.weber_slope, axis=1)
 
-        # Derivatives with the losses, the tilt, the metric and the ideal.
+        # Derivatives with the ideal, the tilt and the metric, by way of the losses.
         pull, push = SLOPE * pull / jnd, push * traits.weber / 2
         slopes = np.concatenate([push - pull, push + pull], axis=1)
-        gradient[:, d + OTHERS : 2 * d + OTHERS] = (U @ slopes[:, :, None])[:, :, 0]
-        V = U * (slopes / lengths)[:, None] + tilts[:, :, None] * slopes[:, None]
+        for i, sight in each:
+            gradient[i, :d], gradient[i, d + OTHERS :] = sight.gradient(slopes[i])
+        return value, gradient
+
+    def losses(self, particles: np.ndarray, answers: Answers) -> np.ndarray:
+        """Losses (n, 2m) of the first and then of the second points, in single precision."""
+        return np.concatenate([sight.losses for _, sight in self._each(particles, answers)])
+
+    def _each(self, particles: np.ndarray, answers: Answers) -> list[tuple[slice, _Sight]]:
+        """What some particles at a time see, and which these are."""
+        n, d, m = len(particles), self.d, len(answers.answer)
+        most = max(16, CHUNK // (2 * m * d))
+        cuts = np.array_split(np.arange(n), -(-n // most))
+        parts = [slice(i[0], i[-1] + 1) for i in cuts]
+        return [(i, _Sight.of(self, particles[i], answers)) for i in parts]
+
+
+class _Sight(NamedTuple):
+    """How n particles see the points of m pairs: losses |U| + t·U, where U = L' Y.
+
+    ``flat`` are the coefficients of the logs, shape (F, 2md), and Y the logs from the ideals c,
+    shape (n, d, 2m). L is None for people who see all directions alike. In single precision.
+    """
+
+    c: np.ndarray
+    tilts: np.ndarray
+    L: np.ndarray | None
+    flat: np.ndarray
+    Y: np.ndarray
+    U: np.ndarray
+    lengths: np.ndarray
+    losses: np.ndarray
+
+    @classmethod
+    def of(cls, model: Perception, particles: np.ndarray, answers: Answers) -> _Sight:
+        """What particles of a model see."""
+        n, d = len(particles), model.d
+        flat = answers.logs.reshape(len(answers.logs), -1)
+        c = particles[:, :d].astype(np.float32)
+        tilts = model.tilts(particles).astype(np.float32)
+        L = model.factor(particles).astype(np.float32) if model.metric else None
+        Y = (features(c) @ flat).reshape(n, d, -1)
+        U = Y if L is None else np.swapaxes(L, 1, 2) @ Y
+        lengths = np.sqrt(np.einsum("ndm,ndm->nm", U, U) + np.float32(TINY))
+        return cls(c, tilts, L, flat, Y, U, lengths, lengths + (tilts[:, None] @ U)[:, 0])
+
+    def gradient(self, slopes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """From derivatives with the losses, those with c, and with what follows the six numbers."""
+        c, tilts, L, flat, Y, U, lengths, _ = self
+        n, d = c.shape
+        parts = [(U @ slopes[:, :, None])[:, :, 0]]
+        V = U * (slopes / lengths)[:, None]
+        V += tilts[:, :, None] * slopes[:, None]
         if L is not None:
             dL = np.swapaxes(V @ np.swapaxes(Y, 1, 2), 1, 2)
             diagonal, (i, j) = np.arange(d), _lower(d)
-            gradient[:, 2 * d + OTHERS : 3 * d + OTHERS] = (dL * L)[:, diagonal, diagonal]
-            gradient[:, 3 * d + OTHERS :] = dL[:, i, j]
+            parts += [(dL * L)[:, diagonal, diagonal], dL[:, i, j]]
             V = L @ V
-        slopes = V.reshape(n, -1) @ flat.T
+        by_features = V.reshape(n, -1) @ flat.T
         i, j = upper(d)
         square = np.zeros((n, d, d), np.float32)
-        square[:, i, j] = slopes[:, 1 + d :]
-        gradient[:, :d] = slopes[:, 1 : 1 + d]
-        gradient[:, :d] += np.einsum("nij,nj->ni", square + np.swapaxes(square, 1, 2), c)
-        return value, gradient
+        square[:, i, j] = by_features[:, 1 + d :]
+        by_c = by_features[:, 1 : 1 + d].astype(np.float64)
+        by_c += np.einsum("nij,nj->ni", square + np.swapaxes(square, 1, 2), c)
+        return by_c, np.concatenate(parts, axis=1)
 
 
 def outcomes(
@@ -520,13 +555,17 @@ def chosen(losses: np.ndarray, others: np.ndarray, prior: Prior, worst: bool = F
 
 
 def log_probability(
-    losses: np.ndarray, others: np.ndarray, answers: Answers, prior: Prior
+    losses: np.ndarray,
+    others: np.ndarray,
+    answers: Answers,
+    prior: Prior,
+    offsets: np.ndarray | None = None,
 ) -> np.ndarray:
     """Log likelihood of the answers, shape (n,), from the losses (n, 2m) of their points."""
-    traits = Traits.of(others, prior)
+    traits = Traits.of(others, prior, offsets)
     difference, _, jnd = traits.difference(losses)
     p, *_, part = _answered(difference, jnd, traits, answers, prior)
-    return (part * np.log(p)).sum(axis=1, dtype=np.float64)
+    return (part * np.log(p)).astype(np.float64).sum(axis=1)
 
 
 def rater_offset(people: People, answers: Answers, prior: Prior) -> np.ndarray:
@@ -566,7 +605,7 @@ class _Answered(NamedTuple):
     drop: np.ndarray
     stretch: np.ndarray | float
     lean: np.ndarray
-    part: np.ndarray
+    part: np.ndarray | float
 
 
 def _answered(
@@ -601,10 +640,11 @@ def _answered(
         likely = np.ones(len(e), np.float32)
         likely[graded] = share_clear(strength, usage)
         share, lean = share * likely, lean * likely
-    starts, sizes = answers.choices()
-    size = np.repeat(sizes, sizes).astype(np.float32)
-    if len(starts) < len(e):
+    part = 1.0
+    if (answers.choice[1:] == answers.choice[:-1]).any():
         # The best of several, whose losses are seen with Gumbel noise: 1/(1 + Σ exp(-x)).
+        starts, sizes = answers.choices()
+        size = np.repeat(sizes, sizes).astype(np.float32)
         odds = np.exp(np.clip(e * x + traits.tie, -40, 40))
         looked_all = np.repeat(1 / (1 + np.add.reduceat(odds, starts, axis=1)), sizes, axis=1)
         several = size > 1
@@ -612,8 +652,9 @@ def _answered(
         rise = np.where(several, -e * looked_all**2 * odds, rise)
         drop = np.where(several, -(looked_all**2) * odds, drop)
         share = np.where(several, 1 / (1 + size), share)
+        part = 1 / size
     p = chance(looked, traits.lapse, share) + np.float32(1e-9)
-    return _Answered(p, looked, share, rise, drop, stretch, lean, 1 / size)
+    return _Answered(p, looked, share, rise, drop, stretch, lean, part)
 
 
 def _threshold_unit(jnd: np.ndarray, prior: Prior) -> np.ndarray:
@@ -647,6 +688,7 @@ def log_prior_of_tilt(
     size, power = freedom * scale**2 / d, (freedom + d) / 2
     square = np.sum(tilts * tilts, axis=1)
     value = _log_tilt_constant(d, scale, freedom) - power * np.log1p(square / size)
+    value = np.where(square < MOST_TILT**2, value, -np.inf)
     return value, -2 * power * tilts / (size + square)[:, None]
 
 
