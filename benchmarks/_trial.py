@@ -115,8 +115,9 @@ def watch(
 ) -> Usual:
     """Run tests without a fault, those that `folder` does not know from an earlier run.
 
-    It knows a file of tests until that changes, or the module whose own tests are in it. Of a
-    module that has changed the own tests alone tell which lines are run.
+    It knows a file of tests until that changes, or the module whose own tests are in it, or more
+    seconds are given to a file that took all it had. Of a module that has changed the own tests
+    alone tell which lines are run.
 
     Parameters
     ----------
@@ -141,8 +142,12 @@ def watch(
     for path in sorted(folder.glob("*.json"), key=lambda path: path.stat().st_mtime):
         seen = json.loads(path.read_text())
         changed = {module for module, state in code.items() if seen["code"].get(module) != state}
+        spent = Counter[str]()
+        for test, time_ in seen["each"].items():
+            spent[test.split("::")[0]] += time_
         for file, state in seen["states"].items():
-            if state == states.get(file) and changed.isdisjoint(owners[file]):
+            whole = spent[file] < seen["seconds"] or seconds <= seen["seconds"]
+            if whole and state == states.get(file) and changed.isdisjoint(owners[file]):
                 known[file] = path
     new = [file for file in states if file not in known]
     for k in range(0, len(new), CHUNK):
@@ -152,6 +157,7 @@ def watch(
         path = folder / f"{digest([ROOT / file for file in some])}.json"
         each = _in_child(lambda s=some, p=path: _watched(s, modules, p, seconds)) or {}
         kept = {"states": {file: states[file] for file in some}, "code": code, "each": each}
+        kept["seconds"] = seconds
         path.write_text(json.dumps(kept))
         known |= dict.fromkeys(some, path)
         print(f"watched {sum(each.values()):.0f} s of {' '.join(some)}", flush=True)

@@ -128,6 +128,13 @@ def test_auto_is_for_people():
     assert high.method_name not in names.values()
 
 
+def test_a_generator_draws_seeds_of_63_bits():
+    """So that studies made with one do not share theirs."""
+    rng = np.random.default_rng(0)
+    seeds = [gd.create_study(SPHERE, "stp", rng=rng).settings["seed"] for _ in range(8)]
+    assert 2**60 < max(seeds) < 2**63
+
+
 @pytest.mark.parametrize("rng", [5, np.int64(5), np.random.default_rng(1)])
 def test_a_seed_gives_the_same_questions(rng):
     first = gd.create_study(SPHERE, "rdngd", budget=9, rng=rng)

@@ -171,6 +171,12 @@ def test_settings_that_no_study_writes(key, value, words, exports, tmp_path):
         gd.import_study(write(tmp_path / "s.jsonl", lines))
 
 
+def test_a_method_may_ask_ten_million_numbers_at_once():
+    intake.check_size(gd.Sphere(4000), gd.RDNGD(batch=2500))
+    with pytest.raises(errors.MalformedExportError, match="2,501 questions of 4,000 numbers at"):
+        intake.check_size(gd.Sphere(4000), gd.RDNGD(batch=2501))
+
+
 def test_a_caller_who_gives_the_manifold_may_have_large_points(tmp_path):
     manifold = gd.Sphere(5000)
     study = gd.create_study(manifold, "rdngd", budget=9, rng=0, study_name="s")

@@ -93,6 +93,11 @@ def test_a_later_format_is_refused():
     assert read_settings(json.dumps(settings), "s") == settings
 
 
+def test_a_new_study_has_the_format_that_earlier_versions_read():
+    """One that rises shuts them out."""
+    assert gd.create_study(gd.Sphere(3)).settings["format"] == 2
+
+
 @pytest.mark.parametrize("text", ["", "{", "[]", "null", '{"format": "1"}', "{}"])
 def test_damaged_settings_are_refused(text):
     with pytest.raises(errors.ReplayError, match="settings of study 's'"):

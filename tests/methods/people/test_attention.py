@@ -133,6 +133,7 @@ def habit(kind, n=30, seed=0):
             "favours left": 1,
             "favours right": -1,
             "alternates sides": -chosen,
+            "keeps a side": 1 if k < n / 2 else -1,
         }[kind]
         chosen, answer = side, -side * left
         found = found.hear(0, expected, answer, left)
@@ -154,6 +155,12 @@ def test_verdicts_in_words(kind, evidence):
     assert verdict.kind == kind
     assert verdict.evidence.endswith(evidence)
     assert (verdict.doubt < 1 - SURE) == (kind == "looks")
+
+
+def test_who_keeps_a_side_for_long_is_told_apart_from_who_changes_it_each_time():
+    verdict = habit("keeps a side").verdict(0)
+    assert verdict.kind == "alternates sides"
+    assert verdict.evidence == "28 of 29 answers were for the side chosen before"
 
 
 def test_it_is_too_early_before_there_is_evidence():
