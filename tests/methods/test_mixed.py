@@ -293,6 +293,7 @@ def test_restarts_are_for_budgets_without_an_accuracy():
     assert Mixed(gd.Auto(restarts=0)).spending().restarts is None
     assert Mixed(gd.Auto(x_tol=1e-3)).spending().restarts is None
     assert Mixed(gd.Auto(min_radius=0.1)).spending().restarts is None
+    assert Mixed(gd.RDNGD(step_size=0.1)).spending().restarts == np.inf  # it has no such settings
 
 
 def test_studies_ask_about_values_and_go_on_after_loading(tmp_path):
