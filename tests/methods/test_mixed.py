@@ -11,6 +11,7 @@ from geoduel.errors import ArgumentError
 from geoduel.methods import Mixed
 from geoduel.methods.mixed import MixedState, _beats, _others
 from geoduel.methods.named import METHODS
+from geoduel.methods.restarts import Restarted
 
 KINDS = "abcde"
 SPACE = gd.space(
@@ -285,6 +286,15 @@ def test_runs_to_one_optimum_end_before_a_large_budget():
     assert result.x == {"k": "b", "n": 7}
     assert result.stop_reason == "values"
     assert 50 < result.duels < 1_000
+
+
+def test_every_other_run_begins_with_two_other_values():
+    """They are drawn anew at the best point so far; of a range of numbers any other one."""
+    space = gd.Product(*[gd.Categories("a", "b", "c")] * 4, gd.Integers(1, 9), gd.Integers(1, 9))
+    champion, rng = np.array([0.0, 1.0, 2.0, 0.0, 5.0, 9.0]), np.random.default_rng(0)
+    before = Restarted(None, champion, 1.0, run=0)
+    begun = [Mixed()._restarted(space, before, rng).local.point for _ in range(20)]
+    assert [int(np.sum(x != champion)) for x in begun] == [2] * 20
 
 
 def test_restarts_are_for_budgets_without_an_accuracy():

@@ -109,6 +109,14 @@ def test_raters_are_counted_by_themselves_and_one_who_looks_is_enough():
     assert 1 - both.weights(1)["looks"] > 0.8
 
 
+def test_a_choice_is_easy_from_the_same_chance_on_as_a_duel():
+    """Right where the likeliest was chosen; where one is less likely, it was no easy choice."""
+    found = Attention.none()
+    for likeliest, best in ((EASY, 0), (EASY, 1), (EASY - 0.01, 0)):
+        found = found.hear_choice(0, np.array([likeliest, 1 - likeliest]), best)
+    assert found.easy[0].tolist() == [1, 1]
+
+
 def test_hearing_leaves_what_was_known_before_as_it_was():
     before = heard([1, 1], 0.9)
     kept = [x.copy() for x in before]

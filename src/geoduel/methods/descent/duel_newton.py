@@ -865,7 +865,7 @@ class DuelNewton(RankedMethod):
         z = whitened(A, np.concatenate([np.zeros((1, manifold.dim)), middle[:m][own]]))
         return s[:m], e, z, np.where(own, np.cumsum(own), 0), s[m:].reshape(trials.tried.shape)
 
-    @np.errstate(under="ignore")  # answers that say next to nothing weigh nothing
+    @np.errstate(over="ignore", under="ignore", invalid="ignore")  # what overflows ends a run
     def _model(self, manifold: Manifold, state: NewtonState, place: Place, duels: Duels) -> Model:
         """Gradient and Hessian that explain the answers."""
         n, d, noise = place.n, manifold.dim, duels.noise
