@@ -395,9 +395,9 @@ def _pytest(tests: list[str], plugin: Any) -> int:
     for name in [name for name in sys.modules if name.split(".")[0] == "geoduel"]:
         del sys.modules[name]
     os.chdir(ROOT)
-    rewritten = "ignore::pytest.PytestAssertRewriteWarning"  # of modules that are loaded already
-    command = ["-q", "-s", "--no-header", "-p", "no:cacheprovider"]
-    return int(pytest.main([*command, "-W", rewritten, *tests], [plugin]))
+    # Files that are named are loaded by pytest, without the fault, where it rewrites assertions.
+    command = ["-q", "-s", "--no-header", "-p", "no:cacheprovider", "--assert=plain"]
+    return int(pytest.main([*command, *tests], [plugin]))
 
 
 def _statement(mutant: Mutant) -> range:
