@@ -253,6 +253,14 @@ def test_an_optimum_with_a_coordinate_of_zero_is_no_end_of_the_manifold(seed):
     assert manifold.dist(result.x, optimum) < 1e-15
 
 
+@pytest.mark.parametrize("d", [1, 4])
+def test_the_size_of_a_state_is_the_length_of_its_probes(d):
+    """Of those along an orthonormal basis, together: √d of them, if the metric is that of space."""
+    space, frame = gd.Euclidean(d), Frame(np.ones(d), np.eye(d))
+    state = gd.DuelNewton()._begun(space, frame, 0.5, 3 * np.eye(d))
+    assert state.size == pytest.approx(0.5 * 3 * d**0.5)
+
+
 def test_no_line_leads_through_two_ends_that_are_one():
     plane, method, frame = gd.Euclidean(2), gd.DuelNewton(), Frame(np.ones(2), np.eye(2))
     state = method._begun(plane, frame, 1.0, np.eye(2))
