@@ -1021,7 +1021,7 @@ def mutants() -> list[str]:
     cells = [cell(f"`{room}`", [row]) for room, row in sorted(rows.items())]
     cells.append(cell("all", list(rows.values())))
     heads = ("where", "modules", "mutants", "mean the same", "killed", "share", "lines", "branches")
-    return markdown(heads, cells) + about(rows.values(), "seed", "seconds")
+    return markdown(heads, cells) + about(rows.values(), "seed", "seconds", "watched")
 
 
 def stated() -> list[str]:

@@ -115,8 +115,9 @@ def watch(
 ) -> Usual:
     """Run tests without a fault, those that `folder` does not know from an earlier run.
 
-    It knows a file of tests until that changes, or the module whose own tests are in it. Of a
-    module that has changed the own tests alone tell which lines are run.
+    It knows a file of tests until that changes, or the module whose own tests are in it, or more
+    seconds are given to a file that took all it had. Of a module that has changed the own tests
+    alone tell which lines are run.
 
     Parameters
     ----------
@@ -141,8 +142,10 @@ def watch(
     for path in sorted(folder.glob("*.json"), key=lambda path: path.stat().st_mtime):
         seen = json.loads(path.read_text())
         changed = {module for module, state in code.items() if seen["code"].get(module) != state}
+        cut = seen["cut"] if seconds > seen["seconds"] else ()
         for file, state in seen["states"].items():
-            if state == states.get(file) and changed.isdisjoint(owners[file]):
+            same = state == states.get(file) and changed.isdisjoint(owners[file])
+            if same and file not in cut:
                 known[file] = path
     new = [file for file in states if file not in known]
     for k in range(0, len(new), CHUNK):
@@ -150,9 +153,10 @@ def watch(
             break
         some = new[k : k + CHUNK]
         path = folder / f"{digest([ROOT / file for file in some])}.json"
-        each = _in_child(lambda s=some, p=path: _watched(s, modules, p, seconds)) or {}
+        found = _in_child(lambda s=some, p=path: _watched(s, modules, p, seconds))
+        each, cut = found or ({}, [])
         kept = {"states": {file: states[file] for file in some}, "code": code, "each": each}
-        path.write_text(json.dumps(kept))
+        path.write_text(json.dumps(kept | {"seconds": seconds, "cut": cut}))
         known |= dict.fromkeys(some, path)
         print(f"watched {sum(each.values()):.0f} s of {' '.join(some)}", flush=True)
     usual = Usual(files=set(known))
@@ -183,7 +187,10 @@ def watch(
 
 
 def _watched(files: list[str], modules: Sequence[str], path: Path, seconds: float) -> Any:
-    """Time of each test that passes; which lines it runs is kept beside ``path``."""
+    """Time of each test that passes, and the files with tests that were left out.
+
+    Which lines a test runs is kept beside ``path``.
+    """
     import coverage
 
     cov = coverage.Coverage(
@@ -198,7 +205,7 @@ def _watched(files: list[str], modules: Sequence[str], path: Path, seconds: floa
     _pytest(files, plugin)
     cov.stop()
     cov.save()
-    return plugin.each
+    return plugin.each, plugin.cut
 
 
 def digest(paths: Iterable[Path]) -> str:
@@ -240,6 +247,7 @@ class _Watch(_Plugin):
     def __init__(self, cov: Any, seconds: float) -> None:
         self.cov, self.seconds = cov, seconds
         self.each: dict[str, float] = {}
+        self.cut: list[str] = []
 
     def pytest_runtest_protocol(self, item: Any) -> None:
         self.cov.switch_context(item.nodeid)
@@ -250,11 +258,13 @@ class _Watch(_Plugin):
             names = [test for test in self.items if test.split("::")[0] == file]
             before = Counter[str]()  # the first case of each test comes before the second of any
             nth = {n: before.update([n.split("[")[0]]) or before[n.split("[")[0]] for n in names}
-            for test, failed, seconds in self.tests(sorted(names, key=nth.__getitem__)):
+            order = sorted(names, key=nth.__getitem__)
+            for test, failed, seconds in self.tests(order):
                 if not failed:
                     self.each[test] = seconds
                 spent[file] = spent.get(file, 0.0) + seconds
-                if spent[file] > self.seconds:
+                if spent[file] > self.seconds and test != order[-1]:
+                    self.cut.append(file)
                     break
 
 
@@ -385,9 +395,9 @@ def _pytest(tests: list[str], plugin: Any) -> int:
     for name in [name for name in sys.modules if name.split(".")[0] == "geoduel"]:
         del sys.modules[name]
     os.chdir(ROOT)
-    rewritten = "ignore::pytest.PytestAssertRewriteWarning"  # of modules that are loaded already
-    command = ["-q", "-s", "--no-header", "-p", "no:cacheprovider"]
-    return int(pytest.main([*command, "-W", rewritten, *tests], [plugin]))
+    # Files that are named are loaded by pytest, without the fault, where it rewrites assertions.
+    command = ["-q", "-s", "--no-header", "-p", "no:cacheprovider", "--assert=plain"]
+    return int(pytest.main([*command, *tests], [plugin]))
 
 
 def _statement(mutant: Mutant) -> range:

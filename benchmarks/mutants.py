@@ -2,13 +2,15 @@
 
     python benchmarks/mutants.py [--full] [--save] [--mutants 500] [--seed 0] [--minutes 60]
                                  [--modules manifolds methods/base.py ...] [--seconds 8]
+                                 [--watched 8]
 
 A mutant is the code with one small fault: another operator, another number, a branch that is never
 taken. A sample is drawn, each place of the code being as likely as any other.
 
-Tests run once without a fault, which tells the lines and branches that each runs. A mutant is
-killed if one of those that run its line then fails, or takes ten times as long. Those of its own
-module come first, the quickest before the others, as many as take ``--seconds`` together.
+Tests run once without a fault, of each file as many as take ``--watched`` seconds, which tells the
+lines and branches that each runs. A mutant is killed if one of those that run its line then fails,
+or takes ten times as long. Those of its own module come first, the quickest before the others, as
+many as take ``--seconds`` together.
 Survivors are printed with the changed line: a test is missing, or the two lines mean the same.
 Those that mean the same are in ``alike.json`` with the reason, and count as neither.
 
@@ -45,7 +47,6 @@ TESTS = (
     " test_schedules.py web/test_guard.py web/test_guarded.py web/test_adversaries.py"
     " web/test_app.py web/test_keys.py web/test_connections.py web/test_owner.py web/test_server.py"
 )
-WATCHED = 8.0  # seconds of one file's tests
 ALIKE = Path(__file__).with_name("alike.json")
 
 
@@ -169,6 +170,7 @@ def main() -> None:
     parser.add_argument("--modules", nargs="+", help="only these, or all in these folders")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--seconds", type=float, default=8.0, help="of tests, a mutant")
+    parser.add_argument("--watched", type=float, default=8.0, help="seconds of a file's tests")
     parser.add_argument("--minutes", type=float, default=600.0, help="in all")
     parser.add_argument("--folder", type=Path, default=Path(tempfile.gettempdir(), "mutants"))
     args = parser.parse_args()
@@ -183,7 +185,7 @@ def main() -> None:
     own = {module: own_tests(module) for module in shuffled(modules, args.seed)}
     files = [file for tests in own.values() for file in tests] + all_tests() * args.full
     began = time.time()
-    usual = watch(files, own, args.folder, WATCHED, began + 30 * args.minutes)
+    usual = watch(files, own, args.folder, args.watched, began + 30 * args.minutes)
     ready = [module for module in modules if usual.files.issuperset(own[module])]
     drawn = draw(modules, args.mutants or (500 if args.full else 3), args.seed)
     sample = [mutant for mutant in drawn if mutant.module in ready]
@@ -191,7 +193,9 @@ def main() -> None:
     try_all(sample, usual, book, args.seconds, began + 60 * args.minutes)
     book.read()  # what other processes have written
     alike = json.loads(ALIKE.read_text())
-    results = Results(__file__, args.save, seed=args.seed, seconds=args.seconds)
+    results = Results(
+        __file__, args.save, seed=args.seed, seconds=args.seconds, watched=args.watched
+    )
     for room in dict.fromkeys(module.split("/")[0] for module in ready):
         there = [module for module in ready if module.startswith(room)]
         row = summary(there, sample, usual, book, alike)

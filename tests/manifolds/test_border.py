@@ -150,7 +150,17 @@ def test_an_own_manifold_gets_the_border_for_free():
 def test_a_method_may_see_to_its_border_itself():
     assert own_border(len_of := lambda self, x: len(x)) is len_of
     assert len_of.own_border
-    assert type(gd.Sphere(3)).geodesic.own_border
+
+
+@pytest.mark.parametrize("name", ["norm", "exp", "exp_pair", "extent", "transport"])
+def test_what_follows_from_other_operations_leaves_the_border_to_them(name):
+    """To look at arguments twice would take as long as the work on small points."""
+    assert getattr(gd.Manifold, name).own_border
+
+
+@pytest.mark.parametrize("name", ["geodesic", "random_geodesic"])
+def test_quick_ways_look_at_their_arguments_themselves(name):
+    assert getattr(gd.Sphere, name).own_border
 
 
 def test_arrays_are_not_copied():

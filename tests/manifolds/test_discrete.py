@@ -51,6 +51,13 @@ def test_distances_are_those_of_a_metric_space(factor):
     assert (d(x, z) <= d(x, y) + d(y, z) + 1e-12).all()
 
 
+@pytest.mark.parametrize("factor", [gd.Integers(1, 9), gd.Categories("a", "b", "c")])
+def test_the_distance_of_two_points_is_a_number(factor):
+    """Not an array, which prints, hashes and is written to JSON otherwise."""
+    assert isinstance(factor.dist(np.array([1.0]), np.array([2.0])), float)
+    assert factor.dist(np.ones((3, 1)), np.array([2.0])).shape == (3,)
+
+
 def test_distances_have_the_stated_lengths():
     kinds, numbers, sizes = FACTORS
     assert kinds.dist([0.0], [2.0]) == 1

@@ -1,5 +1,7 @@
 """Auto: what every run of the default method keeps, whatever the answers are."""
 
+from contextlib import nullcontext
+
 import numpy as np
 import pytest
 
@@ -267,9 +269,25 @@ def test_restarts_take_turns_between_smoothing_and_elsewhere():
     assert starts == {1: False, 2: True, 3: False, 4: True}
 
 
-def test_what_cannot_be_smoothed_is_said():
-    with pytest.raises(gd.errors.ArgumentError, match="at most 2000 dimensions"):
-        gd.minimize(lambda x, y: 1, gd.Euclidean(2001), np.zeros(2001), budget=9, smoothing=1.0)
+@pytest.mark.parametrize(("smoothing", "alone"), [(0.0, 4), (1.0, 3)])
+def test_runs_that_are_not_smoothed_are_counted(smoothing, alone):
+    """The next one from elsewhere begins twice as far away."""
+    ended = Restarted(None, np.zeros(2), 1.0, smoothing=smoothing, alone=3)
+    judging = gd.Auto()._judged(gd.Euclidean(2), ended, True, np.random.default_rng(0))
+    with pytest.raises(StopIteration) as end:
+        next(judging)
+    assert end.value.value.alone == alone
+
+
+@pytest.mark.parametrize(("most", "bounded"), [(2000, False), (300, True)])
+def test_smoothing_goes_as_far_as_the_matrices_of_duel_newton(most, bounded):
+    for d in (most, most + 1):
+        x0 = np.zeros(d)
+        domain = gd.Ball(gd.Euclidean(d), x0, 1.0) if bounded else None
+        method = gd.Auto(domain=domain, smoothing=1.0)
+        refused = pytest.raises(gd.errors.ArgumentError, match=f"at most {most} dimensions")
+        with nullcontext() if d == most else refused:
+            method.start(gd.Euclidean(d), x0, np.random.default_rng(0))
 
 
 def test_a_run_that_is_cut_short_returns_the_champion():

@@ -11,7 +11,7 @@ import pytest
 import geoduel as gd
 from geoduel.errors import ArgumentError
 from geoduel.methods import METHODS
-from geoduel.methods.base import default_radius, default_step, pick
+from geoduel.methods.base import are_sound, default_radius, default_step, pick
 from geoduel.methods.people.questions import QuestionMethod
 
 SPHERE = gd.Sphere(3)
@@ -259,6 +259,14 @@ def test_a_class_without_a_step_cannot_be_made():
 
     with pytest.raises(TypeError, match="step"):
         Half()  # type: ignore[abstract]
+
+
+def test_points_are_sound_if_each_of_them_is():
+    sphere = gd.Sphere(3)
+    good, bad = np.eye(3)[0], 2 * np.eye(3)[0]
+    assert are_sound(sphere, good, good)
+    assert not are_sound(sphere, bad, good)
+    assert not are_sound(sphere, good, bad)
 
 
 @pytest.mark.parametrize("xp", [np, pytest.param("torch", id="torch")])

@@ -184,6 +184,19 @@ def test_one_without_a_minimum_does_not_stop_the_others():
     assert np.isfinite(result.x).all()
 
 
+def test_one_that_goes_beyond_digits_ends_as_alone_and_the_other_goes_on():
+    """About an optimum at zero duels tell points apart whose squares are no numbers any more."""
+    unit = 1e-150
+    centres = unit * np.array([[0.0, 0.0], [3.0, 5.0]])
+    oracle = gd.from_objective(lambda x: np.abs((x - centres) / unit).sum(axis=-1), vectorized=True)
+    x0 = unit * np.array([[1.0, -1.0], [1.0, 2.0]])
+    options = {"method": "duel-newton", "initial_step": unit, "budget": 600}
+    result = together(oracle, x0, manifold=gd.Euclidean(2), **options)
+    assert result.each.stop_reason[0] == "resolution"
+    assert np.abs(result.x[0]).max() < 1e-153
+    np.testing.assert_allclose(result.x[1], centres[1], rtol=1e-3)
+
+
 def test_several_leading_axes():
     oracle = gd.from_objective(lambda x: np.vecdot(x, x), vectorized=True)
     x0 = STARTS.reshape(2, 2, 3)
@@ -302,7 +315,7 @@ def failing(how, steps):
 
 
 @pytest.mark.parametrize("how", ["too far", "leaves", "leaves and fails"])
-@pytest.mark.parametrize("steps", [2 * SOUND, 2 * SOUND + 9])
+@pytest.mark.parametrize("steps", [SOUND + 3, 2 * SOUND, 2 * SOUND + 9])  # at once, or later
 def test_a_problem_whose_run_leaves_the_manifold_ends_alone(how, steps):
     """It goes back to where it was last seen to be sound, and the others go on."""
     result = failing(how, steps)

@@ -11,6 +11,7 @@ from geoduel.errors import ArgumentError
 from geoduel.methods import Mixed
 from geoduel.methods.mixed import MixedState, _beats, _others
 from geoduel.methods.named import METHODS
+from geoduel.methods.restarts import Restarted
 
 KINDS = "abcde"
 SPACE = gd.space(
@@ -326,12 +327,22 @@ def test_runs_to_one_optimum_end_before_a_large_budget():
     assert 50 < result.duels < 1_000
 
 
+def test_every_other_run_begins_with_two_other_values():
+    """They are drawn anew at the best point so far; of a range of numbers any other one."""
+    space = gd.Product(*[gd.Categories("a", "b", "c")] * 4, gd.Integers(1, 9), gd.Integers(1, 9))
+    champion, rng = np.array([0.0, 1.0, 2.0, 0.0, 5.0, 9.0]), np.random.default_rng(0)
+    before = Restarted(None, champion, 1.0, run=0)
+    begun = [Mixed()._restarted(space, before, rng).local.point for _ in range(20)]
+    assert [int(np.sum(x != champion)) for x in begun] == [2] * 20
+
+
 def test_restarts_are_for_budgets_without_an_accuracy():
     assert Mixed().spending().restarts == np.inf
     assert Mixed(restarts=0).spending().restarts == 0
     assert Mixed(gd.Auto(restarts=0)).spending().restarts is None
     assert Mixed(gd.Auto(x_tol=1e-3)).spending().restarts is None
     assert Mixed(gd.Auto(min_radius=0.1)).spending().restarts is None
+    assert Mixed(gd.RDNGD(step_size=0.1)).spending().restarts == np.inf  # it has no such settings
 
 
 def test_studies_ask_about_values_and_go_on_after_loading(tmp_path):

@@ -16,7 +16,7 @@ import pytest
 
 import geoduel as gd
 from geoduel import errors
-from geoduel.study.answering import WAITS, Answering
+from geoduel.study.answering import WAITS, Answering, answered
 from geoduel.study.storage import MemoryStorage
 
 GOAL = np.array([0.5, 0.5, 0.5, 0.5])
@@ -29,6 +29,12 @@ def size(x):
 
 def fresh(method="duel-newton", **settings):
     return gd.create_study(gd.Sphere(4), method, rng=0, **settings)
+
+
+@pytest.mark.parametrize("best", [0, 1, 2, 3])
+def test_of_several_points_the_best_is_found_by_duels(best):
+    points = np.eye(4) - np.eye(4)[best] / 2
+    assert answered(gd.from_objective(lambda x: float(x @ x)), list(points)) == "abcd"[best]
 
 
 def test_without_a_number_it_answers_all_that_is_asked():

@@ -38,6 +38,7 @@ def study(url, north):
 def test_studies_are_listed(run, study, url):
     foreign = gd.create_study(gd.Rotations(3), "duel-newton", storage=url, study_name="[b]pose")
     shown = run("studies", url)
+    assert not shown.startswith("[")  # a table, for people
     assert "colours" in shown
     assert "[b]pose" in shown  # nothing is read as markup
     first, second = json.loads(run("studies", url, "--json"))
@@ -212,6 +213,13 @@ def test_long_points_are_shortened_and_infinities_are_null():
     assert ("..." in entries(np.zeros(51)), "..." in entries(np.zeros(50))) == (True, False)
     assert entries({"gain": np.float64(2), "mix": np.array([0.5, 0.5])}) == "gain=2, mix=[0.5, 0.5]"
     assert as_json_value({"a": (np.inf, np.eye(1))}) == {"a": [None, [[1.0]]]}
+
+
+def test_json_of_a_study_has_lines_that_people_can_read(run, study, url):
+    """Its fields are two spaces in."""
+    lines = run("show", url, "colours", "--json").splitlines()
+    assert lines[0] == "{"
+    assert lines[1].startswith('  "name": ')
 
 
 def test_all_points_of_a_question_are_shown_by_their_letters(run, url):

@@ -128,6 +128,19 @@ def test_auto_is_for_people():
     assert high.method_name not in names.values()
 
 
+def test_a_start_is_an_array_of_numpy():
+    strict = pytest.importorskip("array_api_strict")
+    with pytest.raises(errors.ArgumentError, match="x0 must be a NumPy array, which a log can"):
+        gd.create_study(SPHERE, "stp", x0=strict.asarray([0.0, 0.0, 1.0]))
+
+
+def test_a_generator_draws_seeds_of_63_bits():
+    """So that studies made with one do not share theirs."""
+    rng = np.random.default_rng(0)
+    seeds = [gd.create_study(SPHERE, "stp", rng=rng).settings["seed"] for _ in range(8)]
+    assert 2**60 < max(seeds) < 2**63
+
+
 @pytest.mark.parametrize("rng", [5, np.int64(5), np.random.default_rng(1)])
 def test_a_seed_gives_the_same_questions(rng):
     first = gd.create_study(SPHERE, "rdngd", budget=9, rng=rng)

@@ -171,6 +171,49 @@ def test_settings_that_no_study_writes(key, value, words, exports, tmp_path):
         gd.import_study(write(tmp_path / "s.jsonl", lines))
 
 
+@pytest.mark.parametrize("chunk", [1, 2, 5])
+def test_points_are_checked_a_chunk_at_a_time_and_the_bad_one_is_named(
+    chunk, exports, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(intake, "CHUNK", chunk)
+    lines = copy.deepcopy(exports["newton"])
+    assert gd.import_study(write(tmp_path / "s.jsonl", lines)).name == "s"
+    number = [i for i, line in enumerate(lines) if line.get("kind") == "question"][4]
+    lines[number]["b"] = [0.0, 0.0, 2.0]
+    with pytest.raises(errors.MalformedExportError, match=f"line {number + 1}: b is no point"):
+        gd.import_study(write(tmp_path / "s.jsonl", lines))
+
+
+def of_an_older_version(lines):
+    """As a version wrote it whose logs held no results."""
+    lines = copy.deepcopy(lines)
+    lines[0]["format"] = lines[0]["settings"]["format"] = 1
+    lines[0]["settings"]["method_version"] -= 1
+    other = next(line for line in lines if line.get("kind") == "attribute")
+    return [other if line.get("kind") in ("result", "settings") else line for line in lines]
+
+
+def test_of_an_older_study_without_results_the_point_preferred_last_is_one(exports, tmp_path):
+    lines = of_an_older_version(exports["newton"])
+    with pytest.warns(errors.OlderStudyWarning):
+        study = gd.import_study(write(tmp_path / "s.jsonl", lines))
+    duel = [duel for duel in study.duels if duel.answer in ("a", "b")][-1]
+    assert np.array_equal(study.recommend(), duel.a if duel.answer == "a" else duel.b)
+    assert study.trace() == []
+    other = next(line for line in lines if line.get("kind") == "attribute")
+    nobody = [other if line.get("kind") in ("answer", "undo") else line for line in lines]
+    with pytest.warns(errors.OlderStudyWarning):
+        study = gd.import_study(write(tmp_path / "t.jsonl", nobody))
+    start = gd.create_study(SPHERE, "duel-newton", rng=study.settings["seed"]).recommend()
+    assert np.array_equal(study.recommend(), start)
+
+
+def test_a_method_may_ask_ten_million_numbers_at_once():
+    intake.check_size(gd.Sphere(4000), gd.RDNGD(batch=2500))
+    with pytest.raises(errors.MalformedExportError, match="2,501 questions of 4,000 numbers at"):
+        intake.check_size(gd.Sphere(4000), gd.RDNGD(batch=2501))
+
+
 def test_a_caller_who_gives_the_manifold_may_have_large_points(tmp_path):
     manifold = gd.Sphere(5000)
     study = gd.create_study(manifold, "rdngd", budget=9, rng=0, study_name="s")

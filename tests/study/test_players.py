@@ -17,12 +17,12 @@ SPHERE = gd.Sphere(3)
 START = np.array([1.0, 0.0, 0.0])
 
 
-def tell(book: Book, play, word: str, rater: str | None = None) -> None:
+def tell(book: Book, play, word: str, rater: str | None = None, **altered: list[float]) -> None:
     """Ask the next question of a player, write both events, and let the player follow."""
     question = next(play.questions(book, book.number + 1, rater))
     duel = len(book.entries)
     at = {} if question.at is None else {"at": list(question.at)}
-    points = {"a": question.a.tolist(), "b": question.b.tolist()}
+    points = {"a": question.a.tolist(), "b": question.b.tolist()} | altered
     asked = {"kind": "question", "duel": duel, **points, "role": question.role, "left": "a", **at}
     given = {"kind": "answer", "duel": duel, "answer": word, "rater": rater}
     for event in (asked, given):
@@ -98,6 +98,12 @@ def test_a_log_of_another_method_does_not_replay():
         make(gd.RDNGD(step_size=0.1, batch=2)).follow(book)
 
 
+@pytest.mark.parametrize("side", ["a", "b"])
+def test_both_points_of_a_question_have_to_be_those_of_the_log(side):
+    with pytest.raises(errors.ReplayError, match=r"duel 0 does not replay.*differs by"):
+        tell(Book(), make(gd.RDNGD(step_size=0.1)), "a", **{side: [0.0, 0.0, -1.0]})
+
+
 def test_a_schedule_needs_a_length():
     with pytest.raises(errors.ArgumentError, match="give iterations= or budget="):
         make(gd.RDNGD())
@@ -119,6 +125,28 @@ def test_pairs_that_the_set_decides_are_not_asked():
     for _ in range(30):
         tell(book, play, "a")
     assert all(cap.contains(np.array(e.a)) and cap.contains(np.array(e.b)) for e in book.entries)
+
+
+def test_a_preference_that_was_not_asked_for_waits_until_the_method_learns_it():
+    """DuelNewton does once its first steps are over, and then asks other questions."""
+    better, worse = np.array([0.0, 0.6, 0.8]), np.array([0.0, -0.6, 0.8])
+
+    def played(reported: bool) -> gd.Study:
+        study = gd.create_study(SPHERE, "duel-newton", x0=START, rng=5, study_name="s")
+        for k in range(16):
+            if reported and k == 1:
+                study.report_preference(better, worse)
+            duel = study.ask()
+            study.tell(duel, "a" if duel.a @ better > duel.b @ better else "b")
+        return study
+
+    study, other = played(True), played(False)
+    asked = [[d.a for d in s.duels if d.role == "question"] for s in (study, other)]
+    alike = [np.array_equal(*pair) for pair in zip(*asked, strict=True)]
+    assert alike[:3] == [True] * 3
+    assert not all(alike)
+    again = gd.load_study("s", study.storage)
+    assert np.array_equal(again.recommend(), study.recommend())
 
 
 def test_votes_are_decided_once_the_rest_cannot_change_them():

@@ -5,7 +5,7 @@ import itertools
 import pytest
 
 from geoduel.errors import ArgumentError
-from geoduel.study.ranking import LETTERS, Choice, canonical, choices_in
+from geoduel.study.ranking import LETTERS, Choice, canonical, choices_in, decided
 
 
 @pytest.mark.parametrize(
@@ -47,6 +47,8 @@ def test_the_best_and_the_worst():
     worst = Choice(0, (1, 3), worst=True)
     assert choices_in(canonical("c>bd>a", 4), 4) == [Choice(2, (1, 3, 0)), worst]
     assert choices_in(canonical("b>a", 3), 3) == [Choice(1, (0, 2)), Choice(0, (2,))]
+    lost = [(0, 1, 1), (0, 3, 1)]
+    assert decided("c>bd>a", 4) == [(2, 1, -1), (2, 3, -1), (2, 0, -1), *lost]
 
 
 def test_those_alike_tie_and_one_stands_for_them():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import replace
 
 import numpy as np
@@ -22,6 +23,12 @@ def test_a_duel_is_what_the_book_knows():
     np.testing.assert_array_equal(duel.a, np.float32([0.1, 0.2]))
     with pytest.raises(ValueError, match="read-only"):
         duel.b[0] = 2.0
+
+
+def test_a_table_needs_pandas(monkeypatch):
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(gd.errors.MissingExtraError, match="pip install pandas"):
+        dataframe([], PLANE)
 
 
 def test_states():

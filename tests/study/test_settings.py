@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
+from contextlib import nullcontext
 
 import numpy as np
 import pytest
@@ -93,6 +94,11 @@ def test_a_later_format_is_refused():
     assert read_settings(json.dumps(settings), "s") == settings
 
 
+def test_a_new_study_has_the_format_that_earlier_versions_read():
+    """One that rises shuts them out."""
+    assert gd.create_study(gd.Sphere(3)).settings["format"] == 2
+
+
 @pytest.mark.parametrize("text", ["", "{", "[]", "null", '{"format": "1"}', "{}"])
 def test_damaged_settings_are_refused(text):
     with pytest.raises(errors.ReplayError, match="settings of study 's'"):
@@ -128,6 +134,14 @@ def test_settings_that_no_study_writes(key, value):
     del settings[key]
     with pytest.raises(errors.ReplayError, match=f"{key} is missing"):
         read_settings(json.dumps(settings), "s")
+
+
+@pytest.mark.parametrize(("choices", "known"), [(2, False), (3, True), (6, True), (7, False)])
+def test_questions_of_more_than_two_points_are_settings_of_their_own(choices, known):
+    settings = settings_of(gd.Sphere(3), gd.IdealPoint()) | {"choices": choices}
+    refused = pytest.raises(errors.ReplayError, match="choices is")
+    with nullcontext() if known else refused:
+        assert read_settings(json.dumps(settings), "s") == settings
 
 
 def test_notes_name_a_remedy():

@@ -192,6 +192,8 @@ def test_one_against_many_contradicts():
     assert "another taste" in found["eve"].words
     assert all("another taste" not in found[name].words for name in ("ann", "bob", "cyd", "dan"))
     assert "contradicts" not in [raters[name].verdict for name in ("ann", "bob", "cyd", "dan")]
+    assert raters["eve"].verdict == "contradicts"
+    assert 0 < raters["eve"].doubt < 0.05  # who has another taste does look
 
 
 def test_who_has_not_answered_gets_the_common_result():

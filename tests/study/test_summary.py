@@ -41,6 +41,15 @@ def test_a_method_of_ones_own_is_not_needed(nudge):
     assert study_summary("s", study.storage).method == "Nudge"
 
 
+def test_a_manifold_of_ones_own_is_named_as_it_names_itself():
+    class Plane(gd.Euclidean):
+        def __repr__(self) -> str:
+            return "my plane"
+
+    study = gd.create_study(Plane(2), "duel-newton", study_name="s", rng=0)
+    assert study_summary("s", study.storage).manifold == "my plane"
+
+
 def test_what_is_not_there_or_altered():
     storage = MemoryStorage()
     with pytest.raises(errors.UnknownStudyError):

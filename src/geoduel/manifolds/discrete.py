@@ -249,9 +249,11 @@ class Integers(Discrete):
 
     def dist(self, x: Array, y: Array) -> Array:
         if not self.ratios:
-            return (2 / (self.upper - self.lower) * abs(x - y))[..., 0]
-        log = namespace(x, y).log
-        return (2 / math.log(self.upper / self.lower) * abs(log(x) - log(y)))[..., 0]
+            d = 2 / (self.upper - self.lower) * abs(x - y)[..., 0]
+        else:
+            log = namespace(x, y).log
+            d = 2 / math.log(self.upper / self.lower) * abs(log(x) - log(y))[..., 0]
+        return d if d.ndim else d[()]
 
     def origin(self) -> Array:
         """The number in the middle."""

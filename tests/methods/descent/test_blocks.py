@@ -88,6 +88,13 @@ def test_the_same_states_where_most_duels_tie():
     agree(together, alone, 1e-6)
 
 
+@pytest.mark.parametrize("step", [1e-2, 1e2])
+def test_the_same_states_on_a_slope(step):
+    """Newton steps are as long as the probes allow, however long these are."""
+    method, x0 = gd.DuelNewton(initial_step=step), RNG(3).standard_normal((3, 3))
+    agree(*runs(method, gd.Euclidean(3), lambda x: x[..., 0], x0, steps=8), 1e-6)
+
+
 def test_stacks_of_any_size_are_alike(monkeypatch):
     sphere = gd.Sphere(3)
     x0 = sphere.random_point(RNG(4), batch=(5,))

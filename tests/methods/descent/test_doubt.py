@@ -161,6 +161,12 @@ def test_long_pairs_tell_how_far_off_the_middle_of_f_is(f, off):
     assert played(asked, f)[0] == pytest.approx(off)
 
 
+def test_a_tie_about_a_point_says_that_the_middle_is_no_farther():
+    frame, line = Frame(np.zeros(2), np.eye(2)), np.array([1.0, 0.0])
+    asked = off_centre(gd.Euclidean(2), frame, line, 0.5, 0.25, 4.0, None)
+    assert played(asked, lambda y: abs(float(y[0]) - 0.25))[0] == 0.25
+
+
 def test_what_two_descents_say_is_no_nearer_than_their_ends_are():
     claim = Claim.of(np.zeros(2), 1.0, 1e-9)
     assert claim.asked(0.1).uncertainty == 1e-9

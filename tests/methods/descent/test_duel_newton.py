@@ -9,6 +9,7 @@ import geoduel as gd
 from geoduel.errors import ArgumentError
 from geoduel.methods.descent.doubt import Anchor
 from geoduel.methods.descent.duel_newton import NewtonState
+from geoduel.methods.frame import Frame
 
 # Medians of seven runs, seeds 0 to 6; that of the first three may exceed them by 1.3.
 MEDIANS = {"quadratic": 664, "quartic": 311, "karcher": 195, "rotation": 91}
@@ -250,6 +251,34 @@ def test_an_optimum_with_a_coordinate_of_zero_is_no_end_of_the_manifold(seed):
     result = gd.minimize(oracle, manifold, -optimum, method="duel-newton", budget=2000, rng=seed)
     assert result.stop_reason == "resolution"
     assert manifold.dist(result.x, optimum) < 1e-15
+
+
+@pytest.mark.parametrize("d", [1, 4])
+def test_the_size_of_a_state_is_the_length_of_its_probes(d):
+    """Of those along an orthonormal basis, together: √d of them, if the metric is that of space."""
+    space, frame = gd.Euclidean(d), Frame(np.ones(d), np.eye(d))
+    state = gd.DuelNewton()._begun(space, frame, 0.5, 3 * np.eye(d))
+    assert state.size == pytest.approx(0.5 * 3 * d**0.5)
+
+
+def test_no_line_leads_through_two_ends_that_are_one():
+    plane, method, frame = gd.Euclidean(2), gd.DuelNewton(), Frame(np.ones(2), np.eye(2))
+    state = method._begun(plane, frame, 1.0, np.eye(2))
+    with pytest.raises(StopIteration) as end:
+        next(method._along_ridge(plane, state, frame))
+    assert end.value.value is None
+
+
+@pytest.mark.filterwarnings("ignore::geoduel.errors.TiesWarning")
+@pytest.mark.parametrize("method", ["auto", "duel-newton", "duel-csa", "block"])
+def test_what_numpy_says_of_probes_whose_squares_overflow_is_no_warning(method):
+    """They become as short where all coordinates of the optimum are zero; the run ends there."""
+    plane, start = gd.Euclidean(2), 1e-150 * np.array([1.0, -1.0])
+    oracle = gd.from_objective(lambda x: float(np.abs(x).sum()))
+    result = gd.minimize(
+        oracle, plane, start, method=method, budget=600, initial_step=1e-150, rng=0
+    )
+    assert np.abs(result.x).max() < 1e-150
 
 
 def rastrigin(x):

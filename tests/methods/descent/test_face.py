@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import geoduel as gd
+from geoduel.methods.descent.duel_newton import Trials
 from geoduel.methods.descent.face import NO_EXITS, Exits, face_at
 from geoduel.methods.descent.first_step import directions
 from geoduel.methods.descent.noise import lead
@@ -118,6 +119,14 @@ def test_a_constraint_that_held_by_mistake_is_left():
         domain=box, budget=300, rng=1, initial_step=5.0,
     )  # fmt: skip
     np.testing.assert_allclose(result.x, goal, atol=1e-5)
+
+
+def test_a_step_that_often_lost_needs_as_many_wins_as_two_leads_less_one():
+    """Of two steps the first has won, and one has lost a fourth time; a lead of three decides."""
+    lost = Trials(np.eye(2), 0.1 * np.eye(2), np.array([2.0, -2.0]), np.array([0, 1]), 3)
+    back, left = lost.decided(np.array([1.0, -1.0]))
+    np.testing.assert_array_equal(back, [0.1, 0.0])
+    np.testing.assert_array_equal(left.ahead, [-2.0])
 
 
 def test_tallies_are_found_again_by_direction():

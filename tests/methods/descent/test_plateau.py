@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import geoduel as gd
-from geoduel.methods.descent.plateau import QUIET, STILL, PlateauWalk
+from geoduel.methods.descent.plateau import FAR, QUIET, STILL, PlateauWalk
 
 
 def walked(f, manifold, x, longest, steps, seed=0, noticed=0.0, domain=None):
@@ -48,6 +48,24 @@ def test_it_moves_by_ties_and_returns_the_last_that_won():
     assert (np.diff(values[:, 1]) <= 0).all()
     by_ties = sum(a.best is b.best and a.point is not b.point for a, b in pairwise(states))
     assert by_ties > 40
+
+
+@pytest.mark.parametrize("better", [-1.0, 0.0])
+def test_only_a_longer_trial_that_wins_lengthens_those_that_come(better):
+    """After a tie they would be those of a plateau however narrow."""
+    plane, ratios = gd.Euclidean(2), []
+    for seed in range(40):
+        start = PlateauWalk().start(plane, np.zeros(2), 1.0)._replace(sigma=0.01)
+        walk = PlateauWalk().step(plane, start, np.random.default_rng(seed))
+        next(walk)
+        try:
+            while True:
+                walk.send(better)
+        except StopIteration as end:
+            if np.random.default_rng(seed).random() < FAR:
+                ratios.append(end.value.sigma / start.sigma)
+    assert len(ratios) > 2
+    assert (max(ratios) > 1) == (better < 0)
 
 
 def test_differences_too_small_to_be_noticed_do_not_add_up():

@@ -122,6 +122,22 @@ def test_pairs_half_of_all_places_apart_are_asked_again(credit, again):
     assert (noise.total, noise.differed) == (9 + again, 0)
 
 
+@pytest.mark.parametrize(("k", "d"), [(3, 5), (4, 5), (4, 2)])
+def test_the_points_of_a_ranking_lead_into_all_directions_that_they_can(k, d):
+    seen = []
+
+    def rank(points):
+        seen.append(points)
+        return np.argsort(np.sum((points - 1) ** 2, axis=-1))
+
+    oracle = gd.from_ranking(rank, most=k)
+    options = {"method": "duel-csa", "ranking": k, "iterations": 12, "rng": 0}
+    gd.minimize(oracle, gd.Euclidean(d), np.zeros(d), **options)
+    whole = [points - points.mean(axis=0) for points in seen if len(points) == k]
+    assert len(whole) > 3
+    assert {np.linalg.matrix_rank(points) for points in whole} == {min(k - 1, d)}
+
+
 def test_the_fit_of_rankings_finds_the_gradient_better_than_that_of_as_many_signs():
     d, k, tau = 21, 8, 0.05
     cosines = []

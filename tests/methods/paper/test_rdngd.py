@@ -237,3 +237,10 @@ def test_float32_stays_float32_and_converges_to_its_resolution():
 def test_bad_input_is_named(options, words):
     with pytest.raises(ArgumentError, match=words):
         run(**options)
+
+
+def test_how_long_a_run_will_be_is_no_part_of_what_is_shown_of_its_method():
+    method, sphere = gd.RDNGD(step_size=0.1, radius=0.1), gd.Sphere(3)
+    planned, _ = method.plan(sphere, sphere.random_point(0), iterations=5, budget=None)
+    assert planned.total == 5
+    assert repr(planned) == repr(method)

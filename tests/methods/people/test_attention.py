@@ -109,6 +109,14 @@ def test_raters_are_counted_by_themselves_and_one_who_looks_is_enough():
     assert 1 - both.weights(1)["looks"] > 0.8
 
 
+def test_a_choice_is_easy_from_the_same_chance_on_as_a_duel():
+    """Right where the likeliest was chosen; where one is less likely, it was no easy choice."""
+    found = Attention.none()
+    for likeliest, best in ((EASY, 0), (EASY, 1), (EASY - 0.01, 0)):
+        found = found.hear_choice(0, np.array([likeliest, 1 - likeliest]), best)
+    assert found.easy[0].tolist() == [1, 1]
+
+
 def test_hearing_leaves_what_was_known_before_as_it_was():
     before = heard([1, 1], 0.9)
     kept = [x.copy() for x in before]
@@ -133,6 +141,7 @@ def habit(kind, n=30, seed=0):
             "favours left": 1,
             "favours right": -1,
             "alternates sides": -chosen,
+            "keeps a side": 1 if k < n / 2 else -1,
         }[kind]
         chosen, answer = side, -side * left
         found = found.hear(0, expected, answer, left)
@@ -154,6 +163,12 @@ def test_verdicts_in_words(kind, evidence):
     assert verdict.kind == kind
     assert verdict.evidence.endswith(evidence)
     assert (verdict.doubt < 1 - SURE) == (kind == "looks")
+
+
+def test_who_keeps_a_side_for_long_is_told_apart_from_who_changes_it_each_time():
+    verdict = habit("keeps a side").verdict(0)
+    assert verdict.kind == "alternates sides"
+    assert verdict.evidence == "28 of 29 answers were for the side chosen before"
 
 
 def test_it_is_too_early_before_there_is_evidence():

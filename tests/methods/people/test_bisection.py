@@ -267,6 +267,14 @@ def test_densest_window_by_loops():
         assert np.allclose(densest(points, p, width), loops)
 
 
+@pytest.mark.parametrize("n", [1, 4])
+def test_ideals_have_as_much_of_what_is_believed_between_them(n):
+    state = answered(METHOD, LINE, at(0), SOME)
+    below = np.append(0.0, np.cumsum(posterior(state)))
+    found = np.interp(METHOD.ideals(LINE, state, n)[:, 0], state.edges, below)
+    assert np.allclose(found, (np.arange(n) + 0.5) / n)
+
+
 def test_the_region_leans_neither_on_the_assumed_jnd_nor_on_symmetry(monkeypatch):
     """Weights of the JND and the asymmetry other than those of the questions, by brute force."""
     state = answered(METHOD, LINE, at(0), SOME)

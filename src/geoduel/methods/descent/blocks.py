@@ -90,7 +90,7 @@ def _probes(
     return Probes(states, frames, e, steps, again, noises)
 
 
-@np.errstate(under="ignore")  # answers that say next to nothing weigh nothing
+@np.errstate(over="ignore", under="ignore", invalid="ignore")  # what overflows ends a run
 def _after(
     method: DescentMethod,
     manifold: Manifold,

@@ -119,8 +119,8 @@ class NewtonState(NamedTuple):
     def uncertainty(self) -> float | None:
         """Estimated distance to the optimum, the length of the probes.
 
-        None after a false end, where probes have contracted faster than the descent, where f is
-        not symmetric about x, as on a slope along a ridge, and where the longest probes tie.
+        None after a false end, and where probes have contracted faster than the descent. None, too,
+        where f is not symmetric about x, as on a slope along a ridge, or the longest probes tie.
         """
         if self.trail.lost or self.refuted:
             return None
@@ -886,7 +886,7 @@ class DuelNewton(RankedMethod):
         z = whitened(A, np.concatenate([np.zeros((1, manifold.dim)), middle[:m][own]]))
         return s[:m], e, z, np.where(own, np.cumsum(own), 0), s[m:].reshape(trials.tried.shape)
 
-    @np.errstate(under="ignore")  # answers that say next to nothing weigh nothing
+    @np.errstate(over="ignore", under="ignore", invalid="ignore")  # what overflows ends a run
     def _model(self, manifold: Manifold, state: NewtonState, place: Place, duels: Duels) -> Model:
         """Gradient and Hessian that explain the answers."""
         n, d, noise = place.n, manifold.dim, duels.noise

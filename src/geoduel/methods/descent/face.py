@@ -126,8 +126,9 @@ def face_at(manifold: Manifold, frame: Frame, domain: Domain, probes: np.ndarray
     # The farther out the probes across the face are sent, the fewer come back to another point,
     # and those last ones along an edge.
     across = probes @ normals.T @ normals
-    length = np.linalg.norm(across, axis=1, keepdims=True)
-    across = (across * (size / np.maximum(length, 1e-300)))[length[:, 0] > 1e-6 * size]
+    length = np.linalg.norm(across, axis=1)
+    far = length > 1e-6 * size
+    across = across[far] * (size / length[far])[:, None]
     edges = np.zeros((0, d))
     for shift in np.arange(0.0, 4.0, 0.25):
         a, length = kept(across + shift * size * outwards)
