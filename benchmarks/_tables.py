@@ -1036,6 +1036,19 @@ def stated() -> list[str]:
     return markdown(heads, table) + about(rows, "seeds")
 
 
+def stated_noise() -> list[str]:
+    """The same with wrong answers and ties: a row for each kind of answers, over functions."""
+    rows = [row for row in read("stated").values() if row.get("answers", "right") != "right"]
+    table = []
+    for answers in dict.fromkeys(row["answers"] for row in rows):
+        found = [row for row in rows if row["answers"] == answers]
+        keys = ("looks", "none", "tenth", "thousandth", "tenfold", "within", "counted")
+        *counts, within, counted = (sum(row[key] for row in found) for key in keys)
+        table.append([answers, *map(str, counts), percent(within / counted)])
+    heads = ("answers", "looks", "not stated", "below 1/10", "below 1/1000", "above tenfold", "within")
+    return markdown(heads, table) + about(rows, "seeds")
+
+
 TABLES: dict[str, Callable[[], list[str]]] = {
     "overhead": overhead,
     "batches": batches,
@@ -1046,6 +1059,7 @@ TABLES: dict[str, Callable[[], list[str]]] = {
     "duels-noise": duels_noise,
     "duels-rankings": duels_rankings,
     "stated": stated,
+    "stated-noise": stated_noise,
     "people": people,
     "tilts": tilts,
     "kinds": kinds,
