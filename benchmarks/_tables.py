@@ -1045,7 +1045,15 @@ def stated_noise() -> list[str]:
         keys = ("looks", "none", "tenth", "thousandth", "tenfold", "within", "counted")
         *counts, within, counted = (sum(row[key] for row in found) for key in keys)
         table.append([answers, *map(str, counts), percent(within / counted)])
-    heads = ("answers", "looks", "not stated", "below 1/10", "below 1/1000", "above tenfold", "within")
+    heads = (
+        "answers",
+        "looks",
+        "not stated",
+        "below 1/10",
+        "below 1/1000",
+        "above tenfold",
+        "within",
+    )
     return markdown(heads, table) + about(rows, "seeds")
 
 

@@ -99,7 +99,7 @@ METHOD_VERSIONS = {
         "auto": 9,
         "bisection": 6,
         "block": 2,
-        "duel-csa": 6,
+        "duel-csa": 7,
         "duel-newton": 9,
         "ideal-point": 10,
         "order-cd": 2,

@@ -11,14 +11,17 @@ import numpy as np
 
 from ..._numerics.arrays import Array
 from ...manifolds.base import Manifold
+from ..base import default_radius
 from ..duels import duels, mirrored_duels
 from ..frame import Frame, at_least, reach
-from ..rounds import Rounds, renumbered
+from ..rounds import Rounds, in_lock_step, renumbered
 from .base import RankedMethod, capped, converged, recommend
 from .covariance import Covariance, Factors, cumulated
+from .doubt import CLOSER, look_around, off_centre
 from .first_step import Begin, First, begin, directions, first_step
 from .noise import Noise
 from .ranked import corners, ranked, scores, whole
+from .rates import NOISY
 from .stacks import STACKED
 from .steps import strides
 
@@ -26,6 +29,10 @@ __all__ = ["CSAState", "DuelCSA"]
 
 FULL = 300  # most dimensions with a full covariance
 OUTSIDE = 0.25  # how far the search may be outside of a domain, in lengths of probes
+ENDS = 6  # ends that were no minimum, after which the next one is believed
+CHECKED = 1e-3  # factor by which probes have shrunk from one question about symmetry to the next
+OFF = 30.0  # how far off the middle may be, in probes, at first
+LINES = 5  # how many lines are asked about at an end
 WIDEST = 1e-6  # least eigenvalue of C in a domain, relative to the largest: there are none across
 
 
@@ -42,8 +49,11 @@ class CSAState(NamedTuple):
     longest: float  # cap of a widened probe, a geodesic length
     to_mean: np.ndarray  # from the present point to the mean of the recent ones
     ties: float  # running share of ties
+    checked: float  # length of the probes when it was asked last if f is symmetric about x
     stop: str | None = None
     outside: np.ndarray | float = 0.0  # from the point to where the search is, out of the domain
+    sloping: bool = False  # whether it was not
+    ends: int = 0  # ends so far that were no minimum
 
     @property
     def point(self) -> Array:
@@ -61,12 +71,20 @@ class CSAState(NamedTuple):
         return self.sigma * math.sqrt(self.metric.trace)
 
     @property
-    def uncertainty(self) -> float:
+    def unchecked(self) -> bool:
+        """Whether probes have shrunk so far that symmetry has to be asked about."""
+        return self.noise <= NOISY and self.size < CHECKED * self.checked
+
+    @property
+    def uncertainty(self) -> float | None:
         """Estimated distance to the optimum, σ (tr C)^½ √(d/2).
 
         A step has length σ (tr C)^½, and is best at about a √d-th of the distance; the constant is
-        measured, on quadratics of condition 1 to 100.
+        measured, on quadratics of condition 1 to 100. None after an end that was none, and where f
+        is not symmetric about x, as beside a kink.
         """
+        if self.ends or self.sloping:
+            return None
         length = self.sigma * math.sqrt(self.metric.trace * max(2, len(self.path)) / 2)
         return self.answering.uncertainty(length, self.longest)
 
@@ -86,6 +104,7 @@ class DuelCSA(RankedMethod):
             x = Exp_x(σ A h), frame transported
             p = (1-c) p + √(c(2-c)) h;   σ = σ exp(c/(1+c) (|p|/E|N(0,I)| - 1))
             A from the path of the steps A h
+        where that has ended before the valley was left: once more, as `DuelNewton` does
 
     A full covariance up to d = 300, above that limited memory: O(d log d) a step, and instead of a
     frame the few memory vectors are transported. Some duels are asked twice; while their answers
@@ -122,7 +141,7 @@ class DuelCSA(RankedMethod):
     True
     """
 
-    version: ClassVar[int] = 6
+    version: ClassVar[int] = 7
 
     def start(self, manifold: Manifold, x0: Array, rng: np.random.Generator) -> Begin:
         return begin(manifold, x0, self.initial_step, frame=manifold.dim <= FULL)
@@ -133,7 +152,8 @@ class DuelCSA(RankedMethod):
         if isinstance(state, Begin):
             first = yield from first_step(manifold, state, rng, self.domain)
             return first if isinstance(first, Begin) else self._first_state(manifold, first)
-        return (yield from self._step(manifold, state, rng))
+        state = yield from self._step(manifold, state, rng)
+        return (yield from self._doubted(manifold, state, rng))
 
     def steps(
         self, manifold: Manifold, states: list[Any], rngs: list[np.random.Generator]
@@ -149,6 +169,11 @@ class DuelCSA(RankedMethod):
             ends = yield from renumbered(strides(self, m, manifold, *these), begun)
             for j, end in zip(begun, ends, strict=True):
                 new[j] = end
+            asks = [j for j in begun if new[j] is not None and (new[j].stop or new[j].unchecked)]
+            each = (self._doubted(manifold, new[j], rngs[j]) for j in asks)
+            ends = yield from renumbered(in_lock_step(each, len(manifold.point_shape)), asks)
+            for j, end in zip(asks, ends, strict=True):
+                new[j] = end
         if rest:
             these = [states[j] for j in rest], [rngs[j] for j in rest]
             ends = yield from renumbered(super().steps(manifold, *these), rest)
@@ -160,19 +185,66 @@ class DuelCSA(RankedMethod):
         """How many directions a step takes in d dimensions."""
         return min(d, max(2, min(self.parallel or 2, d // 3)))
 
+    def _doubted(
+        self, manifold: Manifold, state: CSAState, rng: np.random.Generator
+    ) -> Generator[tuple[Array, Array], Any, CSAState]:
+        """Asks, as probes shrink, if f is symmetric about x; an end by resolution is doubted.
+
+        At a kink steps turn back and forth across it, and σ shrinks before the valley is left. Then
+        the descent begins again at a better point at some distance, if one is found.
+        """
+        if state.stop is None and state.unchecked:
+            sloping = yield from self._sloping(manifold, state, rng)
+            return state._replace(sloping=sloping, checked=state.size)
+        if state.stop != "resolution" or state.ends >= ENDS:
+            return state
+        frame, shortest = state.frame, default_radius(manifold, state.point)
+        better = yield from look_around(
+            manifold, frame, shortest, state.longest, rng, self.domain, state.noise
+        )
+        if better is None:
+            for _ in range(LINES):
+                if (yield from self._sloping(manifold, state, rng)):
+                    return state._replace(sloping=True)
+            return state
+        step, end = frame.land(manifold, better, self.domain)
+        frame, _ = frame.move(manifold, step, end=end)
+        again = self._begun(manifold, frame, float(np.linalg.norm(better)))
+        kept = {"answering": state.answering, "longest": state.longest}
+        return again._replace(ends=state.ends + 1, **kept)
+
+    def _sloping(
+        self, manifold: Manifold, state: CSAState, rng: np.random.Generator
+    ) -> Generator[tuple[Array, Array], Any, bool]:
+        """Whether the middle of f, along a random line, is far beyond the stated distance."""
+        if self.domain is not None or self.min_radius or state.noise > NOISY:
+            return False
+        off, longest = OFF * state.size, min(state.longest, reach(manifold) / 2)
+        length = math.sqrt(off * longest)
+        if length < 3 * off:
+            return False
+        unit = directions(rng, manifold.dim, 1)[0]
+        most = min(CLOSER * off, length / 3)
+        found = yield from off_centre(manifold, state.frame, unit, length, off, most, None)
+        return found == math.inf
+
     def _first_state(self, manifold: Manifold, first: First) -> CSAState:
+        return self._begun(manifold, first.frame, first.length)
+
+    def _begun(self, manifold: Manifold, frame: Frame, length: float) -> CSAState:
         d = manifold.dim
         return CSAState(
             k=0,
-            frame=first.frame,
-            best=recommend(manifold, first.frame, None, self.domain),
-            sigma=1.25 * first.length / d,
+            frame=frame,
+            best=recommend(manifold, frame, None, self.domain),
+            sigma=1.25 * length / d,
             metric=Covariance.of(np.eye(d)) if d <= FULL else Factors.empty(d),
             path=np.zeros(d),
             answering=Noise(),
-            longest=2 * first.length,
+            longest=2 * length,
             to_mean=np.zeros(d),
             ties=0.0,
+            checked=1.25 * length,
         )
 
     def _step(
@@ -233,7 +305,10 @@ class DuelCSA(RankedMethod):
             state.longest,
             to_mean,
             (1 - share) * state.ties + share * tied,
+            state.checked,
             outside=outside,
+            sloping=state.sloping,
+            ends=state.ends,
         )
         return new._replace(
             stop=converged(manifold, new, self.x_tol, new.ties, float(abs(probe).max()))
