@@ -98,7 +98,7 @@ METHOD_VERSIONS = {
     "0.8.0": {
         "auto": 9,
         "bisection": 6,
-        "block": 2,
+        "block": 3,
         "duel-csa": 7,
         "duel-newton": 9,
         "ideal-point": 10,

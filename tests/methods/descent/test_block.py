@@ -59,3 +59,16 @@ def test_where_all_probes_end_at_one_corner_it_looks_inside_again():
 def test_probes_that_tie_end_a_run_if_they_are_too_short_to_tell(length, stop):
     state = BlockState(Frame(np.ones(2), np.eye(2), moves=1), np.ones(2), length)
     assert a_step(state, np.zeros(2))[1].stop == stop
+
+
+def test_where_answers_are_wrong_no_distance_is_stated():
+    """They are believed, so that steps shrink anywhere. Without wrong ones it is within tenfold."""
+    oracle = gd.from_objective(lambda x: float(x @ x))
+    for flip in (0.0, 0.2):
+        judge = gd.Noisy(oracle, flip=flip, rng=0)
+        result = gd.minimize(
+            judge, gd.Euclidean(10), np.ones(10), method="block", budget=600, rng=0
+        )
+        assert (result.noise == 0) == (flip == 0)
+        off = float(np.linalg.norm(result.x))
+        assert (result.uncertainty is None) if flip else off < result.uncertainty < 10 * off

@@ -15,6 +15,8 @@ from ..duels import duels, mirrored_duels
 from ..frame import Frame
 from .base import DescentMethod, capped, converged, recommend
 from .first_step import POINT, begin, directions, line_search, mirrored_or_off
+from .noise import Noise
+from .rates import NOISY
 
 __all__ = ["Block", "BlockState"]
 
@@ -25,9 +27,9 @@ class BlockState(NamedTuple):
     frame: Frame
     best: Array
     length: float  # t, geodesic length of the last step
+    answering: Noise = Noise()
     stop: str | None = None
     outside: np.ndarray | float = 0.0  # from the point to where the search is, out of the domain
-    noise = None  # every answer is believed
 
     @property
     def point(self) -> Array:
@@ -35,12 +37,18 @@ class BlockState(NamedTuple):
         return self.frame.point
 
     @property
-    def uncertainty(self) -> float:
+    def noise(self) -> float:
+        """Estimated flip rate."""
+        return self.answering.flip_rate
+
+    @property
+    def uncertainty(self) -> float | None:
         """Estimated distance to the optimum: four times the last step.
 
-        The ratio of the two was 1 to 16 on quadratics of condition 1 to 100.
+        The ratio of the two was 1 to 16 on quadratics of condition 1 to 100. None where answers are
+        wrong: they are believed, so that steps shrink anywhere.
         """
-        return 4 * self.length
+        return None if self.noise > NOISY else 4 * self.length
 
 
 @dataclass(frozen=True)
@@ -58,7 +66,8 @@ class Block(DescentMethod):
     then be outside by a few probes, as that of `DuelCSA`.
 
     About d + 5 duels a block. Close to the best possible where f is the same in all directions
-    (condition 1); hopeless where it is not: there take `DuelNewton`. It believes every answer.
+    (condition 1); hopeless where it is not: there take `DuelNewton`. It believes every answer. A
+    few duels are asked twice, only to say how many answers are wrong.
 
     Parameters
     ----------
@@ -80,7 +89,7 @@ class Block(DescentMethod):
     True
     """
 
-    version: ClassVar[int] = 2
+    version: ClassVar[int] = 3
 
     def start(self, manifold: Manifold, x0: Array, rng: np.random.Generator) -> BlockState:
         first = begin(manifold, x0, self.initial_step, frame=False)
@@ -96,13 +105,18 @@ class Block(DescentMethod):
 
         e = directions(rng, d, d)
         probe = max(t / math.sqrt(d), self.min_radius)
-        off = None
+        off, noise = None, state.answering
         if frame.moves == 0:
             s, off = yield from mirrored_or_off(manifold, frame, probe * e, t, domain)
-        elif domain is None:
-            s = yield from mirrored_duels(manifold, frame, probe * e)
         else:
-            s = yield from duels(manifold, frame, outside + probe * e, outside - probe * e, domain)
+            repeats, noise = noise.due(d, d)
+            again = rng.permutation(d)[:repeats]
+            c = probe * np.concatenate([e, e[again]])
+            if domain is None:
+                s = yield from mirrored_duels(manifold, frame, c)
+            else:
+                s = yield from duels(manifold, frame, outside + c, outside - c, domain)
+            s, noise = s[:d], noise.see(s[again], s[d:])
         if off is not None:
             step, end = frame.land(manifold, off, domain)
             frame, _ = frame.move(manifold, step, end=end)
@@ -123,6 +137,7 @@ class Block(DescentMethod):
             outside = capped(outside, t / d)  # some probes look inside
         elif np.any(outside):  # all probes end at one point of the boundary: look inside again
             t, outside = t / 2, outside / 4
-        new = BlockState(frame, recommend(manifold, frame, None, domain), t, outside=outside)
+        best, noise = recommend(manifold, frame, None, domain), noise.rescaled(t / state.length)
+        new = BlockState(frame, best, t, noise, outside=outside)
         ties = float(np.mean(s == 0))
         return new._replace(stop=converged(manifold, new, self.x_tol, ties, probe))
