@@ -6,7 +6,8 @@ same person in both.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -142,6 +143,15 @@ class TurningMetric(Person):
         return float(np.linalg.norm(np.geomspace(1, 1 / 3, len(c)) * c))
 
 
+@contextmanager
+def for_now(person: Person, **changes: Any) -> Iterator[None]:
+    """While one question is answered, the person is another one."""
+    own = {name: getattr(person, name) for name in changes}
+    vars(person).update(changes)
+    yield
+    vars(person).update(own)
+
+
 @dataclass
 class Anchored(Person):
     """The ideal is a fifth of the way nearer to what was chosen last."""
@@ -161,10 +171,8 @@ class Learner(Person):
     """The JND is five times as large at first, and falls to its own in some fifteen answers."""
 
     def compare(self, left: Any, right: Any) -> Any:
-        own, self.jnd = self.jnd, self.jnd * (1 + 4 * np.exp(-self.answers / 15))
-        said = super().compare(left, right)
-        self.jnd = own
-        return said
+        with for_now(self, jnd=self.jnd * (1 + 4 * np.exp(-self.answers / 15))):
+            return super().compare(left, right)
 
 
 class Arc(Person):
@@ -197,10 +205,8 @@ class Contrast(Person):
     """After a difference of 5 JND the JND is twice as large, and so on: small ones look smaller."""
 
     def compare(self, left: Any, right: Any) -> Any:
-        own, self.jnd = self.jnd, self.jnd * (1 + abs(self.seen or 0.0) / 5)
-        said = super().compare(left, right)
-        self.jnd = own
-        return said
+        with for_now(self, jnd=self.jnd * (1 + abs(self.seen or 0.0) / 5)):
+            return super().compare(left, right)
 
 
 @dataclass
@@ -211,10 +217,8 @@ class Bursts(Person):
 
     def compare(self, left: Any, right: Any) -> Any:
         self.away = self.rng.random() < (0.7 if self.away else 0.06)
-        own, self.lapse = self.lapse, 1.0 if self.away else self.lapse
-        said = super().compare(left, right)
-        self.lapse = own
-        return said
+        with for_now(self, lapse=1.0 if self.away else self.lapse):
+            return super().compare(left, right)
 
 
 class Hesitant(Person):
@@ -222,10 +226,8 @@ class Hesitant(Person):
 
     def compare(self, left: Any, right: Any) -> Any:
         hard = np.exp(-abs(self.loss(left) - self.loss(right)) / (3 * self.jnd))
-        own, self.jnd = self.jnd, self.jnd * (1 + 2 * hard)
-        said = super().compare(left, right)
-        self.jnd = own
-        return said
+        with for_now(self, jnd=self.jnd * (1 + 2 * hard)):
+            return super().compare(left, right)
 
 
 UNSEEN: dict[str, Callable[..., Person]] = {

@@ -1024,37 +1024,39 @@ def mutants() -> list[str]:
     return markdown(heads, cells) + about(rows.values(), "seed", "seconds", "watched")
 
 
+LOOKS = {
+    "looks": "looks",
+    "none": "not stated",
+    "tenth": "below 1/10",
+    "thousandth": "below 1/1000",
+    "tenfold": "above tenfold",
+}
+
+
 def stated() -> list[str]:
     """How far the optimum is, and what runs say: a row a function, over dimensions."""
     rows = [row for row in read("stated").values() if row.get("answers", "right") == "right"]
-    counts = ("looks", "none", "tenth", "thousandth", "tenfold")
-    heads = ["function", "looks", "not stated", "below 1/10", "below 1/1000", "above tenfold"]
-    table = []
-    for name in dict.fromkeys(row["function"] for row in rows):
-        found = [row for row in rows if row["function"] == name]
-        table.append([name, *(str(sum(row[key] for row in found)) for key in counts)])
-    return markdown(heads, table) + about(rows, "seeds")
+    return markdown(["function", *LOOKS.values()], looks(rows, "function")) + about(rows, "seeds")
 
 
 def stated_noise() -> list[str]:
     """The same with wrong answers and ties: a row for each kind of answers, over functions."""
     rows = [row for row in read("stated").values() if row.get("answers", "right") != "right"]
+    table = looks(rows, "answers")
+    for cells in table:
+        found = [row for row in rows if row["answers"] == cells[0]]
+        within, counted = (sum(row[key] for row in found) for key in ("within", "counted"))
+        cells.append(percent(within / counted))
+    return markdown(["answers", *LOOKS.values(), "within"], table) + about(rows, "seeds")
+
+
+def looks(rows: list[dict[str, Any]], by: str) -> list[list[str]]:
+    """How often runs were looked at, and what they said, summed over rows of one function or so."""
     table = []
-    for answers in dict.fromkeys(row["answers"] for row in rows):
-        found = [row for row in rows if row["answers"] == answers]
-        keys = ("looks", "none", "tenth", "thousandth", "tenfold", "within", "counted")
-        *counts, within, counted = (sum(row[key] for row in found) for key in keys)
-        table.append([answers, *map(str, counts), percent(within / counted)])
-    heads = (
-        "answers",
-        "looks",
-        "not stated",
-        "below 1/10",
-        "below 1/1000",
-        "above tenfold",
-        "within",
-    )
-    return markdown(heads, table) + about(rows, "seeds")
+    for name in dict.fromkeys(row[by] for row in rows):
+        found = [row for row in rows if row[by] == name]
+        table.append([name, *(str(sum(row[key] for row in found)) for key in LOOKS)])
+    return table
 
 
 TABLES: dict[str, Callable[[], list[str]]] = {

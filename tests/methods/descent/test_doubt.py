@@ -14,6 +14,7 @@ from geoduel.methods.descent.doubt import (
     Trail,
     beats,
     look_around,
+    middle,
     off_centre,
 )
 from geoduel.methods.frame import Frame
@@ -159,6 +160,23 @@ def test_long_pairs_tell_how_far_off_the_middle_of_f_is(f, off):
     line = np.array([1.0, 1e-4])
     asked = off_centre(gd.Euclidean(2), frame, line, 0.1, 2e-4, 1e-3, None)
     assert played(asked, f)[0] == pytest.approx(off)
+
+
+@pytest.mark.parametrize(
+    ("line", "off", "found", "duels"),
+    [
+        ([3.0, 0.0], 1e-3, np.inf, 3),  # at 1e-3 and 5e-3, and the side
+        ([0.0, 3.0], 1e-3, 1e-3, 1),  # a tie about x
+        ([0.0, 0.0], 1e-3, 1e-3, 0),
+        ([3.0, 0.0], 0.12, None, 0),  # pairs of length √0.12 could not be thrice as long
+    ],
+)
+def test_the_middle_is_looked_for_by_pairs_between_two_lengths(line, off, found, duels):
+    """f has its middle 0.02 away along the first axis."""
+    frame = Frame(np.zeros(2), np.eye(2))
+    asked = middle(gd.Euclidean(2), frame, np.array(line), off, 5.0, 1.0, None)
+    said, count = played(asked, lambda y: float((y[0] - 0.02) ** 2 + y[1] ** 2))
+    assert (said, count) == (found, duels)
 
 
 def test_a_tie_about_a_point_says_that_the_middle_is_no_farther():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Generator
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,11 +14,14 @@ from ...domains.base import Domain
 from ...errors import ArgumentError
 from ...manifolds.base import Manifold
 from ..base import DuelMethod, default_radius
+from ..duels import duels, mirrored_duels
 from ..frame import Frame
+from .noise import Noise
 
 __all__ = [
     "DescentMethod",
     "RankedMethod",
+    "asked_twice",
     "beyond_digits",
     "capped",
     "converged",
@@ -80,6 +84,34 @@ def stranded(manifold: Manifold, frame: Frame, length: float) -> bool:
         return False
     rim = float(frame.extent(manifold, np.eye(min(manifold.dim, 64), manifold.dim)).min())
     return 20 * length > rim and rim < default_radius(manifold, frame.point)
+
+
+def asked_twice(
+    manifold: Manifold,
+    frame: Frame,
+    probes: np.ndarray,
+    again: np.ndarray,
+    noise: Noise,
+    outside: np.ndarray | float,
+    domain: Domain | None,
+) -> Generator[tuple[Array, Array], Any, tuple[np.ndarray, Noise]]:
+    """Answers to a mirrored duel along each probe; the second ones to some tell of the noise.
+
+    Parameters
+    ----------
+    probes : ndarray of shape (m, d)
+        Coordinates; a duel compares the ends of a probe and of its negative.
+    again : ndarray of int
+        Which are asked twice.
+    outside : ndarray of shape (d,) or 0
+        The middle of all pairs, in a domain; what is compared are the projections.
+    """
+    m, c = len(probes), np.concatenate([probes, probes[again]])
+    if domain is None:
+        s = yield from mirrored_duels(manifold, frame, c)
+    else:
+        s = yield from duels(manifold, frame, outside + c, outside - c, domain)
+    return s[:m], noise.see(s[again], s[m:])
 
 
 def capped(outside: np.ndarray, most: float) -> np.ndarray:

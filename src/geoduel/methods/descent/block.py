@@ -11,9 +11,9 @@ import numpy as np
 
 from ..._numerics.arrays import Array
 from ...manifolds.base import Manifold
-from ..duels import duels, mirrored_duels
+from ..duels import duels
 from ..frame import Frame
-from .base import DescentMethod, capped, converged, recommend
+from .base import DescentMethod, asked_twice, capped, converged, recommend
 from .first_step import POINT, begin, directions, line_search, mirrored_or_off
 from .noise import Noise
 from .rates import NOISY
@@ -111,12 +111,9 @@ class Block(DescentMethod):
         else:
             repeats, noise = noise.due(d, d)
             again = rng.permutation(d)[:repeats]
-            c = probe * np.concatenate([e, e[again]])
-            if domain is None:
-                s = yield from mirrored_duels(manifold, frame, c)
-            else:
-                s = yield from duels(manifold, frame, outside + c, outside - c, domain)
-            s, noise = s[:d], noise.see(s[again], s[d:])
+            s, noise = yield from asked_twice(
+                manifold, frame, probe * e, again, noise, outside, domain
+            )
         if off is not None:
             step, end = frame.land(manifold, off, domain)
             frame, _ = frame.move(manifold, step, end=end)

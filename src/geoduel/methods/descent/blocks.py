@@ -146,7 +146,7 @@ def _after(
     squares = np.vecdot(toward, toward) * np.vecdot(path, path)
     cosine = np.vecdot(toward, path) / np.sqrt(np.maximum(1e-300, squares))
     ties = np.mean(signs[:, :d] == 0, axis=1)
-    size = np.array([state.size for state in states])
+    size = scale * np.sqrt(np.sum(metric * metric, axis=(1, 2)))
     longest = np.array([state.longest for state in states])
     patience = np.array([state.patience for state in states])
     learned = np.array([noise.learned for noise in noises]) * patience
@@ -154,8 +154,7 @@ def _after(
     rates = np.array([noise.slow * noise.capacity for noise in noises]) * patience
     gains = np.array([gain(d, rate) for rate in rates.tolist()])
     delta = scale * (shrink(d) ** learned * np.exp(gains * cosine))
-    norm = np.sqrt(np.sum(A * A, axis=(1, 2)))
-    delta = np.minimum(delta, farthest * math.sqrt(d) / norm)
+    delta = np.minimum(delta, farthest * math.sqrt(d) / np.sqrt(np.sum(A * A, axis=(1, 2))))
 
     ratios = (delta / scale).tolist()
     noises = [noise.rescaled(r) for noise, r in zip(noises, ratios, strict=True)]
@@ -168,12 +167,12 @@ def _after(
     probed = abs(probes.steps).max(axis=(1, 2)).tolist()
     finite: Any = np.isfinite(A).all(axis=(1, 2)) & np.isfinite(step).all(axis=1)
     own = zip(
-        states, frames.each(), delta.tolist(), norm.tolist(), seen.each(), noises, cosine.tolist(),
-        ties.tolist(), probed, finite.tolist(), strict=True,
+        states, frames.each(), delta.tolist(), seen.each(), noises, cosine.tolist(), ties.tolist(),
+        probed, finite.tolist(), strict=True,
     )  # fmt: skip
     ends: list[Any] = []
     for j, each in enumerate(own):
-        state, frame, scale_, norm_, (window, memory), noise, cos, tied, probe, good = each
+        state, frame, scale_, (window, memory), noise, cos, tied, probe, good = each
         if not good:
             ends.append(state._replace(stop=beyond_digits(manifold, state)))
             continue
@@ -182,7 +181,6 @@ def _after(
             recommended=best[j, ...],
             scale=scale_,
             metric=A[j],
-            norm=norm_,
             path=path[j],
             contradiction=0.7 * state.contradiction + 0.3 * cos,
             window=window,

@@ -16,7 +16,20 @@ from ..frame import Frame
 from .first_step import directions
 from .noise import votes
 
-__all__ = ["BEYOND", "CLOSER", "Anchor", "Claim", "Trail", "beats", "look_around", "off_centre"]
+__all__ = [
+    "BEYOND",
+    "CHECKED",
+    "CLOSER",
+    "ENDS",
+    "LINES",
+    "Anchor",
+    "Claim",
+    "Trail",
+    "beats",
+    "look_around",
+    "middle",
+    "off_centre",
+]
 
 FOLLOWS = 1.5  # the anchor follows where probes are shorter by this factor
 UNEARNED = 2.0  # growth of the probes, times what chance makes of it, that no duel has to confirm
@@ -27,6 +40,9 @@ BEYOND = 4.0  # how far it is prolonged, in its length
 RARELY = 32  # duels, in low dimension, of which one is about the trail
 FADES = 0.8  # factor on a doubt for each point beyond that was worse
 CENTRED = 0.3  # the same where f is symmetric about x
+CHECKED = 1e-3  # factor by which probes have shrunk from one question about symmetry to the next
+ENDS = 6  # ends that were no minimum, after which the next one is believed
+LINES = 5  # how many lines are asked about at an end
 CLOSER = 5.0  # factor between the distances within which a middle is looked for
 LEAST_DOUBTED = 0.2  # flip rate that is allowed for, at least, before an end is given up
 STRIDE = 10.0  # ratio of the lengths at which a run looks around before it ends
@@ -206,6 +222,30 @@ def off_centre(
             return off
         off *= CLOSER
     return math.inf
+
+
+def middle(
+    manifold: Manifold,
+    frame: Frame,
+    line: np.ndarray,
+    off: float,
+    more: float,
+    longest: float,
+    domain: Domain | None,
+) -> Generator[tuple[Array, Array], Any, float | None]:
+    """`off_centre`, by pairs as long as they may be without telling that f is no quadratic.
+
+    Infinite if the middle is ``more`` times as far as ``off``. None, without a question, where such
+    pairs would hardly be longer than that. ``line`` may have any length; where it has none, both
+    ends of a pair were projected on one point.
+    """
+    length = math.sqrt(off * longest)
+    if length < 3 * off:
+        return None
+    if not line.any():
+        return off
+    unit, most = line / np.linalg.norm(line), min(more * off, length / 3)
+    return (yield from off_centre(manifold, frame, unit, length, off, most, domain))
 
 
 def look_around(

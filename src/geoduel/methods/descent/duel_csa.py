@@ -12,12 +12,11 @@ import numpy as np
 from ..._numerics.arrays import Array
 from ...manifolds.base import Manifold
 from ..base import default_radius
-from ..duels import duels, mirrored_duels
 from ..frame import Frame, at_least, reach
 from ..rounds import Rounds, in_lock_step, renumbered
-from .base import RankedMethod, capped, converged, recommend
+from .base import RankedMethod, asked_twice, capped, converged, recommend
 from .covariance import Covariance, Factors, cumulated
-from .doubt import CLOSER, look_around, off_centre
+from .doubt import CHECKED, CLOSER, ENDS, LINES, look_around, middle
 from .first_step import Begin, First, begin, directions, first_step
 from .noise import Noise
 from .ranked import corners, ranked, scores, whole
@@ -29,10 +28,7 @@ __all__ = ["CSAState", "DuelCSA"]
 
 FULL = 300  # most dimensions with a full covariance
 OUTSIDE = 0.25  # how far the search may be outside of a domain, in lengths of probes
-ENDS = 6  # ends that were no minimum, after which the next one is believed
-CHECKED = 1e-3  # factor by which probes have shrunk from one question about symmetry to the next
 OFF = 30.0  # how far off the middle may be, in probes, at first
-LINES = 5  # how many lines are asked about at an end
 WIDEST = 1e-6  # least eigenvalue of C in a domain, relative to the largest: there are none across
 
 
@@ -104,7 +100,8 @@ class DuelCSA(RankedMethod):
             x = Exp_x(σ A h), frame transported
             p = (1-c) p + √(c(2-c)) h;   σ = σ exp(c/(1+c) (|p|/E|N(0,I)| - 1))
             A from the path of the steps A h
-        where that has ended before the valley was left: once more, as `DuelNewton` does
+        where that has ended: points at several distances are compared with x; once more from one
+        that is better
 
     A full covariance up to d = 300, above that limited memory: O(d log d) a step, and instead of a
     frame the few memory vectors are transported. Some duels are asked twice; while their answers
@@ -220,12 +217,8 @@ class DuelCSA(RankedMethod):
         if self.domain is not None or self.min_radius or state.noise > NOISY:
             return False
         off, longest = OFF * state.size, min(state.longest, reach(manifold) / 2)
-        length = math.sqrt(off * longest)
-        if length < 3 * off:
-            return False
-        unit = directions(rng, manifold.dim, 1)[0]
-        most = min(CLOSER * off, length / 3)
-        found = yield from off_centre(manifold, state.frame, unit, length, off, most, None)
+        line = directions(rng, manifold.dim, 1)[0]
+        found = yield from middle(manifold, state.frame, line, off, CLOSER, longest, None)
         return found == math.inf
 
     def _first_state(self, manifold: Manifold, first: First) -> CSAState:
@@ -323,12 +316,11 @@ class DuelCSA(RankedMethod):
         rng: np.random.Generator,
     ) -> Generator[tuple[Array, Array], Any, tuple[np.ndarray, Noise]]:
         """Answers to a duel along each probe; some are asked twice."""
-        (m, d), frame = probe.shape, state.frame
+        m, d = probe.shape
         repeats, noise = noise.due(m, d)
-        asked = np.r_[np.arange(m), rng.permutation(m)[:repeats]] if repeats else np.arange(m)
-        if self.domain is None:
-            s = yield from mirrored_duels(manifold, frame, probe[asked])
-        else:
-            one, other = state.outside + probe[asked], state.outside - probe[asked]
-            s = yield from duels(manifold, frame, one, other, self.domain)
-        return s[:m], noise.see(s[asked[m:]], s[m:]) if repeats else noise
+        again = rng.permutation(m)[:repeats] if repeats else np.arange(0)
+        return (
+            yield from asked_twice(
+                manifold, state.frame, probe, again, noise, state.outside, self.domain
+            )
+        )

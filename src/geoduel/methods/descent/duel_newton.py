@@ -19,7 +19,19 @@ from ..frame import Frame, at_least, reach
 from ..rounds import Rounds, in_lock_step, renumbered
 from .base import RankedMethod, beyond_digits, converged, recommend
 from .blocks import blocks
-from .doubt import BEYOND, CLOSER, Anchor, Claim, Trail, beats, look_around, off_centre
+from .doubt import (
+    BEYOND,
+    CHECKED,
+    CLOSER,
+    ENDS,
+    LINES,
+    Anchor,
+    Claim,
+    Trail,
+    beats,
+    look_around,
+    middle,
+)
 from .face import NO_EXITS, Exits, Face, face_at
 from .first_step import POINT, Begin, First, begin, directions, first_step
 from .fit import fit
@@ -49,13 +61,10 @@ SHORT = 0.01  # length of the probes that look for the boundary, in those of due
 LOST = 0.7  # factor on the patience where growth of the probes was not earned
 LEAST = 0.2  # patience that is never lost
 AGAIN = 1e4  # length of the probes that doubt an end, in those of the end
-ENDS = 6  # ends that were no minimum, after which the next one is believed
 UNBEATEN = 1  # descents without a better point before the last one
 FAR_APART = 10.0  # distance of the places of two descents, in probes, from which they contradict
-CHECKED = 1e-3  # factor by which probes have shrunk from one question about symmetry to the next
 SOON = 100.0  # of the same factor, where the distance is not known
 OFF = 2.0  # how far off the middle may be, in probes, at first
-LINES = 5  # how many lines are asked about at an end
 RIDGE = 1e-4  # accuracy of a search along a ridge, in its length
 COARSE = 0.05  # length of the probes up to which ripples are smoothed, in that of the first
 
@@ -69,7 +78,6 @@ class NewtonState(NamedTuple):
     recommended: Array  # of the present descent
     scale: float  # δ, length of a probe in whitened coordinates
     metric: np.ndarray  # A, whitened coordinates to coordinates: AᵀHA ≈ I
-    norm: float  # |A|, the root of the sum of squares
     path: np.ndarray  # the last displacement in δ, whitened; with noise a sum of them that fades
     contradiction: float  # running mean of cos(new signs, last displacement)
     window: Window
@@ -113,7 +121,8 @@ class NewtonState(NamedTuple):
     @property
     def size(self) -> float:
         """Length of the probes: δ√d in every whitened direction, mapped back."""
-        return self.scale * self.norm
+        entries = self.metric.ravel()
+        return self.scale * math.sqrt(entries @ entries)
 
     @property
     def uncertainty(self) -> float | None:
@@ -537,13 +546,12 @@ class DuelNewton(RankedMethod):
         before: NewtonState | None = None,
     ) -> NewtonState:
         """A state that remembers no duels; of the one before it keeps what is known of answers."""
-        d, norm = manifold.dim, _norm(metric)
+        d = manifold.dim
         new = NewtonState(
             frame=frame,
             recommended=recommend(manifold, frame, None, self.domain),
             scale=scale,
             metric=metric,
-            norm=norm,
             path=np.zeros(d),
             contradiction=0.0,
             window=Window.empty(d),
@@ -551,7 +559,7 @@ class DuelNewton(RankedMethod):
             answering=Noise(),
             longest=math.inf,
             to_mean=np.zeros(d),
-            anchor=Anchor(frame.point, scale * norm),
+            anchor=Anchor(frame.point, scale * float(np.linalg.norm(metric))),
             trail=Trail(frame.point),
         )
         if before is None:
@@ -645,20 +653,13 @@ class DuelNewton(RankedMethod):
     def _off_centre(
         self, manifold: Manifold, state: NewtonState, which: int, more: float
     ) -> Generator[tuple[Array, Array], Any, float]:
-        """How far x is from the middle of f, along one of the last probes; inf if ``more`` so.
-
-        The pairs are as long as they may be without telling that f is no quadratic.
-        """
+        """How far x is from the middle of f, along one of the last probes; inf if ``more`` so."""
         off, longest = OFF * state.size, min(state.longest, 2 * self._farthest(manifold))
         line = state.metric @ state.window.directions[which]
-        length = math.sqrt(off * longest)
-        if length < 3 * off:  # probes are as long as that themselves, and tell it, if anything does
+        found = yield from middle(manifold, state.frame, line, off, more, longest, self.domain)
+        if found is None:  # probes are as long as that themselves, and tell it, if anything does
             return off if state.size > default_radius(manifold, state.point) else math.inf
-        if not line.any():  # both ends were projected on one point
-            return off
-        unit = line / np.linalg.norm(line)
-        most = min(more * off, length / 3)
-        return (yield from off_centre(manifold, state.frame, unit, length, off, most, self.domain))
+        return found
 
     def _doubted(
         self, manifold: Manifold, state: NewtonState, rng: np.random.Generator
@@ -945,8 +946,7 @@ class DuelNewton(RankedMethod):
         if self.ranking:
             learned *= FASTER * coverage(d, self.ranking)
         delta = state.scale * (shrink(d) ** learned * math.exp(gain(n, rate) * cosine))
-        norm = _norm(A)
-        delta = min(delta, place.farthest * math.sqrt(d) / norm)
+        delta = min(delta, place.farthest * math.sqrt(d) / float(np.linalg.norm(A)))
 
         noise = noise.rescaled(delta / state.scale)
         forget = noise.capacity  # of an answer: without noise the mean is the base point itself
@@ -956,7 +956,6 @@ class DuelNewton(RankedMethod):
             recommended=recommend(manifold, move.frame, to_mean, self.domain),
             scale=delta,
             metric=A,
-            norm=norm,
             path=L(p / state.scale + (1 - forget) * state.path),
             contradiction=0.7 * state.contradiction + 0.3 * cosine,
             window=model.window.moved(p, L),
@@ -978,11 +977,6 @@ class DuelNewton(RankedMethod):
         )
         longest = float(abs(probes.steps).max()) if n else delta * float(abs(A).max())
         return new.ended(manifold, self.x_tol, duels.ties, longest, n)
-
-
-def _norm(A: np.ndarray) -> float:
-    entries = A.ravel()
-    return math.sqrt(entries @ entries)
 
 
 def _cosine(a: np.ndarray, b: np.ndarray) -> float:
