@@ -77,7 +77,8 @@ class CSAState(NamedTuple):
 
         A step has length σ (tr C)^½, and is best at about a √d-th of the distance; the constant is
         measured, on quadratics of condition 1 to 100. None after an end that was none, and where f
-        is not symmetric about x, as beside a kink.
+        is not symmetric about x, as beside a kink. In a domain that is not asked, nor before probes
+        have shrunk to a thousandth: beside a kink the distance may then be far too small.
         """
         if self.ends or self.sloping:
             return None
