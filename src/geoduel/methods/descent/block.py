@@ -45,8 +45,8 @@ class BlockState(NamedTuple):
     def uncertainty(self) -> float | None:
         """Estimated distance to the optimum: four times the last step.
 
-        The ratio of the two was 1 to 16 on quadratics of condition 1 to 100. Beside a kink it may be
-        far too small. None where answers are wrong: they are believed, so steps shrink anywhere.
+        The ratio of the two was 1 to 16 on quadratics of condition 1 to 100. Beside a kink it may
+        be far too small. None where answers are wrong: they are believed, so steps shrink anywhere.
         """
         return None if self.noise > NOISY else 4 * self.length
 
