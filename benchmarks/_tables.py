@@ -251,7 +251,7 @@ def duels_rankings() -> list[str]:
         least = f"{row['goal']:.0e}".replace("e-0", "e-")
         numbers = (number(each, 4) for each in (row["duels"], ranked["rounds"], ranked["duels"]))
         lines.append([label, least, *numbers])
-    heads = ("problem", "goal", "duels alone", "rankings of 8: rounds", "their comparisons")
+    heads = ("problem", "goal", "duels alone", "rankings of 8: calls", "their comparisons")
     return markdown(heads, lines) + about(used, "seeds")
 
 
@@ -261,8 +261,8 @@ def _people(cells: dict[str, str], measured: Callable[[dict[str, Any]], str]) ->
     lines = []
     for label, row in used.items():
         mean, low, high = map(percent, row["region"])
-        lines.append([label, row["must"] or "–", measured(row), f"{mean} ({low} to {high})"])
-    heads = ("people", "wanted", "measured", "80 % region: mean from the 5th answer on (range)")
+        lines.append([label, measured(row), f"{mean} ({low} to {high})"])
+    heads = ("people", "measured", "80 % region: mean from the 5th answer on (range)")
     return markdown(heads, lines) + about(used.values(), "people", "seeds")
 
 

@@ -262,6 +262,23 @@ def test_interval_projection_where_everything_commutes():
     np.testing.assert_allclose(domain.project((q * y) @ q.T), want, atol=1e-10)
 
 
+def test_interval_of_multiples_is_clipped_at_the_eigenvalues():
+    """L ⪯ Z ⪯ cL: the closed form is the point that Newton steps find for bounds nearly the same.
+
+    A bound moved by 1e-9 moves the projection by as much times what its curvature multiplies.
+    """
+    low, y = spd(RNG, 4), np.stack([spd(RNG, 4) for _ in range(5)])
+    exact = gd.SPDInterval(low, 1.5 * low)
+    near = gd.SPDInterval(low, 1.5 * low + 1e-9 * spd(RNG, 4))
+    found = exact.nearest(y)
+    assert np.all(exact.contains(found.point, 1e-12))
+    assert not np.any(found.gap)
+    assert np.allclose(exact.manifold.dist(found.point, near.project(y)), 0, atol=1e-6)
+    assert np.allclose(found.dist, exact.manifold.dist(y, found.point), rtol=1e-10)
+    inside = 1.2 * low
+    assert np.array_equal(exact.project(inside), inside)
+
+
 def test_interval_projection_shortens_distances():
     low, up = interval(1, 3)
     domain, space = gd.SPDInterval(low, up), gd.SPD(3)

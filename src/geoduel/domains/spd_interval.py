@@ -90,11 +90,14 @@ class SPDInterval(Domain):
 
     Geodesically convex, since the weighted geometric mean is monotone. Computed in NumPy float64
     whatever comes in, one matrix at a time: gradients do not pass through, and a point costs
-    O(n⁶) operations, about 1 ms for n = 5.
+    O(n⁶) operations, some milliseconds for n = 3 to 5. Where U = cL a projection is one
+    eigendecomposition.
 
     Projection           Minimises half the squared distance, which is geodesically strongly convex:
                          the first-order conditions are sufficient, and the duality gap of `nearest`
-                         bounds the error.
+                         bounds the error. For U = cL it clips the eigenvalues of L⁻¹Y to [1, c]:
+                         with λ in descending order, d(Y, Z) >= |log λ(L⁻¹Y) - log λ(L⁻¹Z)|
+                         (Bhatia, chapter 6), and the point so found attains the least of it.
     Linear minimiser     The published closed form L + P'[S < 0]P is exact only where bounds and h
                          commute, seen from x. Elsewhere it depends on the choice of P and can be
                          worse than standing still. Here Frank-Wolfe steps from several starts, and
@@ -237,10 +240,15 @@ class SPDInterval(Domain):
         given, y = y, _numpy(y)
         shape = np.broadcast_shapes(y.shape, self._bounds[0].shape)
         lower, upper, root, ys = _flat(shape, *self._bounds, self._root, y)
+        ratios = np.broadcast_to(self._widths[0], shape[:-1]).reshape(-1, shape[-1])
+        multiple = np.ptp(ratios, axis=1) <= 1e-13 * ratios.max(axis=1)
         points, distances, gaps = np.array(ys), np.zeros(len(ys)), np.zeros(len(ys))
         # Rounding leaves a projected point this far outside; it then stays where it is.
         outside = np.flatnonzero(~np.asarray(self.contains(y, 1e-12)))
         for i in outside:
+            if multiple[i]:
+                points[i], distances[i] = _clipped(ys[i], lower[i], ratios[i].max())
+                continue
             outer, inverse = factor(ys[i])
             low, half = _seen(inverse, lower[i]), inverse @ root[i]
             back = np.linalg.pinv(half)
@@ -321,6 +329,16 @@ def _numpy(a: Array) -> Array:
     if hasattr(a, "detach"):
         a = a.detach().cpu()
     return np.asarray(a, dtype=np.float64)
+
+
+def _clipped(y: Array, lower: Array, ratio: float) -> tuple[Array, float]:
+    """Nearest point of {Z : L ⪯ Z ⪯ cL} and its distance."""
+    outer, inverse = factor(lower)
+    w, axes = eigh(_seen(inverse, y))
+    w = np.maximum(w, np.finfo(w.dtype).tiny)
+    inside = np.clip(w, 1.0, ratio)
+    z = outer @ ((axes * inside) @ axes.T) @ outer.T
+    return sym(z), float(np.linalg.norm(np.log(w / inside)))
 
 
 def _seen(inverse: Array, a: Array) -> Array:

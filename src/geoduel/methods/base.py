@@ -169,11 +169,11 @@ class Method(ABC):
         )
 
     def typical_answers(self, manifold: Manifold) -> int:
-        """About how many answers a person is asked for; by default ten for each dimension.
+        """About how many answers a person is asked for; by default ten a dimension, 300 at most.
 
         A page goes by it where nothing else ends the questions.
         """
-        return 10 * manifold.dim
+        return min(300, 10 * manifold.dim)
 
     def stop_reason(self, state: Any) -> str | None:
         """Why to stop after this state; None to go on, the default."""

@@ -179,7 +179,7 @@ def create_study(
             positive_int(limit, name)
     if study_name is not None:
         _text(study_name)
-    chosen: Any = _chosen(manifold, method, domain, budget, dict(options), items is not None)
+    chosen: Any = _chosen(manifold, method, domain, dict(options), items is not None)
     if items is not None:
         chosen, x0 = for_items(manifold, items, chosen, x0)
     asks_people = isinstance(chosen, QuestionMethod)
@@ -438,14 +438,13 @@ def _chosen(
     manifold: Manifold,
     method: str | Method,
     domain: Domain | None,
-    budget: int | None,
     options: dict[str, Any],
     of_items: bool = False,
 ) -> Method:
     """The method as an instance; "auto" means people, or the items of a catalogue."""
     if method != "auto":
         return mixed_if_needed(named(method, domain, options), manifold)
-    chosen: Any = for_people(manifold, budget, of_items)
+    chosen: Any = for_people(manifold, of_items)
     if isinstance(chosen, Mixed):  # options are those of the method that walks
         chosen = replace(chosen, method=_with_options(chosen.method, options))
     else:

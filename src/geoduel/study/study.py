@@ -361,7 +361,7 @@ class Study:
         Raises
         ------
         ArgumentError
-            If the method, which was not made for people, cannot learn from more than two points.
+            If items, or more than two points, are asked for and the method was not made for people.
         NothingToAskError
             If all questions are out and held by others; ``retry_after`` says for how long.
         StudyFinishedError
@@ -492,7 +492,7 @@ class Study:
         with self._lock:
             self._journal.write(decide, durable)
             logger.debug("study %r: duel %d is told %r by %s", self.name, number, answer, rater)
-            self._keep()
+            self._log_result()
             return self._duel(self._book.entries[number])
 
     def report_preference(self, better: Any, worse: Any, rater: str | None = None) -> Duel:
@@ -519,7 +519,7 @@ class Study:
         with self._lock:
             self._journal.write(lambda: [event])
             logger.debug("study %r: a preference is reported by %s", self.name, rater)
-            self._keep()
+            self._log_result()
             return self._duel(self._book.entries[-1])
 
     def enqueue(self, a: Any, b: Any, rater: str | None = None) -> Duel:
@@ -632,7 +632,7 @@ class Study:
         with self._lock:
             self._journal.write(decide)
             logger.debug("study %r: the answers to duels %s are taken back", self.name, taken)
-            self._keep()
+            self._log_result()
             return self._duel(self._book.entries[taken[0]]) if taken else None
 
     # -- other versions ----------------------------------------------------------------------------
@@ -664,7 +664,7 @@ class Study:
             self._player.follow(self._book)
             event = {"kind": "upgrade", "version": now, "geoduel": __version__}
             self._journal.write(lambda: [event] if self._made_with() < now else [])
-            self._keep()
+            self._log_result()
             point, knows = self._common()
             moved = float(self.manifold.dist(was, point))
             return Upgrade(made, now, len(self._book.given), moved, (known, knows))
@@ -684,7 +684,7 @@ class Study:
         said = self.note if reason == "version" else f"{reason}; recommend() is the result"
         return StudyFinishedError(f"study {self.name!r} asks no more: {said}", reason)
 
-    def _kept(self) -> Kept | None:
+    def _older_result(self) -> Kept | None:
         """The result of another version, as it was; None if this version makes the result."""
         if self.note is None:
             return None
@@ -700,7 +700,7 @@ class Study:
                 return Kept(len(self._book.given), point, None, None, None)
         return Kept(0, self._player.state.best.tolist(), None, None, None)
 
-    def _keep(self) -> None:
+    def _log_result(self) -> None:
         """Write what the study recommends now into its log, if it is not the last result there."""
         if self.note is not None:
             return
@@ -730,7 +730,7 @@ class Study:
             if kept.stopped is not None:
                 logger.info("study %r: the method asks no more: %s", self.name, kept.stopped)
         except Exception:  # what was told is stored; the next answer's result comes after it
-            return
+            logger.debug("study %r: its result was not logged", self.name, exc_info=True)
 
     # -- what it found ---------------------------------------------------------------------------
 
@@ -915,7 +915,7 @@ class Study:
 
     def _common(self) -> tuple[np.ndarray, Any]:
         """What is recommended to all, and how well it is known."""
-        if (kept := self._kept()) is not None:
+        if (kept := self._older_result()) is not None:
             return np.array(kept.point, self._player.dtype), kept.uncertainty
         return self._point(self._player)
 
@@ -932,9 +932,9 @@ class Study:
         Returns
         -------
         list of Camp
-                Members, and the best point from their answers alone with its uncertainty. Raters
-            who do not look at what they are shown are in none. Empty where
-            no named rater has answered. Only methods made for people can leave answers out.
+            Members, and the best point from their answers alone with its uncertainty. Raters who
+            do not look at what they are shown are in none. Empty where no named rater has
+            answered. Only methods made for people can leave answers out.
         """
         with self._lock:
             self._journal.read()
@@ -1046,7 +1046,7 @@ class Study:
         with self._lock:
             self._journal.read()
             self._follow()
-            book, kept = self._book, self._kept()
+            book, kept = self._book, self._older_result()
             history = list(self._player.history if kept is None else book.history)
             noise = self._player.method.noise(self._player.state) if kept is None else kept.noise
             finished = self._assigner.finished() if self.note is None else self._over()

@@ -21,12 +21,14 @@ from geoduel.methods.people.choice import for_items
     ],
 )
 def test_the_dimension_decides(manifold, kind):
-    assert type(gd.for_people(manifold, 30)) is kind
+    assert type(gd.for_people(manifold)) is kind
 
 
-def test_bad_budget_is_named():
-    with pytest.raises(ArgumentError, match="budget"):
-        gd.for_people(gd.Sphere(3), 0)
+def test_a_space_is_taken_by_its_manifold():
+    assert type(gd.for_people(gd.space(tilt=(-1, 1)))) is gd.Bisection
+    assert type(gd.for_people(gd.space(tilt=(-1, 1), kind=["a", "b"]))).__name__ == "Mixed"
+    with pytest.raises(ArgumentError, match="manifold must be a Manifold"):
+        gd.for_people((-1, 1))
 
 
 @pytest.mark.parametrize("method", [gd.DuelNewton, gd.DuelCSA, gd.Auto, gd.Block])

@@ -177,6 +177,7 @@ def test_without_easy_questions_the_rater_is_taken_to_look():
 def test_people_are_asked_ten_times_a_dimension_and_fifty_times_at_most(d, answers):
     assert gd.IdealPoint().typical_answers(gd.Euclidean(d)) == answers
     assert gd.DuelNewton().typical_answers(gd.Euclidean(d)) == 10 * d
+    assert gd.DuelNewton().typical_answers(gd.Euclidean(1000)) == 300
 
 
 def test_without_a_start_ideals_may_be_anywhere_if_that_is_somewhere():

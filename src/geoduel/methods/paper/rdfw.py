@@ -109,5 +109,6 @@ class RDFW(Method):
 
         h = yield from estimate(manifold, rng, x, nu(k), size)
         z = domain.linear_minimizer(x, h)
-        x = manifold.geodesic(x, manifold.log(x, z))(2 / (k + 3))
+        s = 2 / (k + 3)
+        x = manifold.geodesic(x, manifold.log(x, z))(s)  # Exp_x(s Log_x(z))
         return RDFWState(k + 1, x)

@@ -128,8 +128,8 @@ class RDNGD(Method):
 
         if self.batch == 1:  # one geodesic carries the duel and the step, and shares their work
             walk = manifold.random_geodesic(rng, x)  # line 3: t -> Exp_x(t u)
-            h = yield walk(nu), walk(-nu)  # line 4: the sign, h u is the direction
-            x_next = walk(-eta(k) * h)  # line 5
+            sign = yield walk(nu), walk(-nu)  # line 4: h = sign · u
+            x_next = walk(-eta(k) * sign)  # line 5
         else:
             h = yield from estimate(manifold, rng, x, nu, self.batch)
             x_next = manifold.exp(x, -eta(k) * h)

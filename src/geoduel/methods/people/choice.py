@@ -1,4 +1,4 @@
-"""Which method for a person: from the dimension, and how many answers there will be."""
+"""Which method for a person: from the dimension, and whether only items are shown."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..._numerics.arrays import Array, host
-from ..._support.check import positive_int
+from ...domains.base import Domain
 from ...domains.catalogue import Catalogue
 from ...domains.mixture import is_mixed
 from ...errors import ArgumentError
@@ -33,15 +33,13 @@ EVERYWHERE = 0.8  # radius, in typical distances, of items that are all over a b
 VISIBLE = 4 / 90  # least probe of Auto, in typical distances: four degrees on a sphere
 
 
-def for_people(manifold: Manifold, budget: int | None = None, of_items: bool = False) -> Method:
+def for_people(manifold: Manifold | Domain, of_items: bool = False) -> Method:
     """The method for questions that a person answers.
 
     Parameters
     ----------
-    manifold : Manifold
-        Where the points live.
-    budget : int, optional
-        How many answers there will be, if known.
+    manifold : Manifold or Domain
+        Where the points live; of a domain, such as a `space`, its manifold.
     of_items : bool
         Whether questions are about items of a catalogue, as only methods made for people ask.
 
@@ -59,10 +57,10 @@ def for_people(manifold: Manifold, budget: int | None = None, of_items: bool = F
     >>> type(for_people(gd.Rotations(2))).__name__
     'Bisection'
     """
+    if isinstance(manifold, Domain):
+        manifold = manifold.manifold
     if not isinstance(manifold, Manifold):
         raise ArgumentError(f"manifold must be a Manifold such as Sphere(3), got {manifold!r:.80}")
-    if budget is not None:
-        positive_int(budget, "budget")
     if is_mixed(manifold):
         return Mixed(Auto(min_radius=VISIBLE * manifold.typical_dist))
     if manifold.dim == 1:

@@ -508,7 +508,8 @@ class IdealPoint(PersonMethod):
 def accuracy(worlds: np.ndarray, chances: np.ndarray, ideals: np.ndarray) -> np.ndarray:
     """Expected decrease of the squared error of the mean for each question, averaged over worlds.
 
-    The variance of the posterior mean after the answer; arguments as in `information`.
+    It equals the variance, over the answers, of the posterior mean after them; arguments as in
+    `information`.
     """
     means = worlds @ ideals
     gain = np.zeros(chances.shape[-1])
