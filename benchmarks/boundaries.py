@@ -369,12 +369,12 @@ class _Left(Exception):
     """A point was asked about that is not where it may be."""
 
 
-def watched(place: Place, method: str) -> Any:
-    """The function, which looks at each point before it says its value."""
+def watched(place: Place, method: str, dtype: Any) -> Any:
+    """The function, which looks at each point, in the run's dtype, before it says its value."""
     m, domain = place.manifold, place.domain
 
     def value(x: Any) -> float:
-        x = m.pack(x) if isinstance(x, dict) else x
+        x = m.pack(x).astype(dtype) if isinstance(x, dict) else x
         try:
             m.check_point(x)
         except gd.errors.GeoduelError as error:
@@ -405,7 +405,13 @@ def run(method: str, make: Make, dtype: Any, seed: int) -> tuple[str, float, str
             warnings.simplefilter("error")
             warnings.simplefilter("ignore", GeoduelWarning)
             found = gd.minimize(
-                watched(place, method), m, x0, method=method, domain=domain, budget=budget, rng=seed
+                watched(place, method, dtype),
+                m,
+                x0,
+                method=method,
+                domain=domain,
+                budget=budget,
+                rng=seed,
             )
     except Endless:
         return "endless", np.inf, f"not back after {SECONDS:.0f} s"
