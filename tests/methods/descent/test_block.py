@@ -5,6 +5,7 @@ import pytest
 
 import geoduel as gd
 from geoduel.methods.descent.block import Block, BlockState
+from geoduel.methods.descent.doubt import Symmetry
 from geoduel.methods.frame import Frame
 
 MEDIANS = {"karcher": 340, "rotation": 131}
@@ -35,12 +36,14 @@ def test_every_accepted_step_goes_down(cases):
 
 
 def a_step(state, answers, domain=None):
-    """The first pairs of a step, and its end when these are all that is asked."""
+    """The first pairs of a step, and its end; what is asked beyond these is lost."""
     steps = Block(domain=domain).step(gd.Euclidean(2), state, np.random.default_rng(0))
-    pairs = next(steps)
-    with pytest.raises(StopIteration) as end:
-        steps.send(answers)
-    return pairs, end.value.value
+    pairs = asked = next(steps)
+    while True:
+        try:
+            asked = steps.send(answers if asked is pairs else np.ones(len(asked[0])))
+        except StopIteration as end:
+            return pairs, end.value
 
 
 def test_where_all_probes_end_at_one_corner_it_looks_inside_again():
@@ -74,3 +77,32 @@ def test_where_answers_are_wrong_no_distance_is_stated():
             assert result.uncertainty is None
         else:
             assert 1 < (result.uncertainty or 0) / np.linalg.norm(result.x) < 10
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("domain", [None, gd.Box(np.full(2, -1.0), np.full(2, 2.0))])
+def test_beside_a_kink_no_distance_is_stated_that_is_far_too_small(domain, seed):
+    """Steps turn back and forth across the kink of |x| + 10|y|, and get shorter too soon."""
+    turn = np.array([[0.6, 0.8], [-0.8, 0.6]])
+    oracle = gd.from_objective(lambda x: float(np.array([1, 10]) @ abs(turn @ x)))
+    result = gd.minimize(
+        oracle, gd.Euclidean(2), np.ones(2), method="block", domain=domain, budget=300, rng=seed
+    )
+    off = float(np.linalg.norm(result.x))
+    assert result.uncertainty is None or result.uncertainty > 0.1 * off
+
+
+def test_an_end_at_which_another_point_is_better_is_none():
+    state = BlockState(
+        Frame(np.ones(2), np.eye(2), moves=1), np.ones(2), 1e-9, longest=1.0,
+        symmetry=Symmetry.begun(1.0),
+    )  # fmt: skip
+    steps = Block().step(gd.Euclidean(2), state, np.random.default_rng(0))
+    next(steps)
+    others, _ = steps.send(np.zeros(2))
+    with pytest.raises(StopIteration) as end:
+        steps.send(np.where(np.arange(len(others)) == 1, -1.0, 1.0))
+    again = end.value.value
+    assert (again.stop, again.ends, again.uncertainty) == (None, 1, None)
+    np.testing.assert_allclose(again.point, others[1], rtol=1e-12)
+    assert again.length == pytest.approx(np.linalg.norm(others[1] - 1))

@@ -8,14 +8,19 @@ from scipy.stats import binom
 
 import geoduel as gd
 from geoduel.methods.descent.doubt import (
+    CLEARED,
     LAG,
+    SHRUNK,
     Anchor,
     Claim,
+    Symmetry,
     Trail,
     beats,
+    both_sides,
     look_around,
     middle,
     off_centre,
+    sloping,
 )
 from geoduel.methods.frame import Frame
 
@@ -204,3 +209,57 @@ def test_an_end_on_a_ridge_states_nothing():
     )  # fmt: skip
     off = float(np.linalg.norm(result.x - [1, 0]))
     assert result.uncertainty is None or result.uncertainty > off / 10
+
+
+def test_symmetry_is_asked_about_as_probes_shrink_and_believed_after_several_answers():
+    symmetry = Symmetry.begun(1.0)
+    assert not symmetry.due(SHRUNK * symmetry.checked)
+    assert symmetry.due(0.9 * SHRUNK * symmetry.checked)
+    symmetry = symmetry.asked(1e-3, True)
+    for left in range(CLEARED, 0, -1):
+        assert symmetry.doubt == left
+        symmetry = symmetry.asked(1e-4, False)
+    assert symmetry == (1e-4, 0)
+
+
+@pytest.mark.parametrize(
+    ("point", "line", "kept"),
+    [
+        ([0.0, 0.0], [0.3, 0.4], [0.3, 0.4]),  # inside
+        ([0.0, 1.0], [0.3, 0.4], [0.3, 0.0]),  # along a face
+        ([0.0, 0.9], [0.3, 0.4], [0.3, 0.1]),  # near one
+        ([1.0, 1.0], [0.3, -0.4], [0.0, 0.0]),  # a vertex
+    ],
+)
+def test_what_a_box_holds_to_both_sides_of_a_point(point, line, kept):
+    square = gd.Box(-np.ones(2), np.ones(2))
+    frame = Frame(np.array(point), np.eye(2))
+    found, most = both_sides(gd.Euclidean(2), frame, np.array(line), square)
+    np.testing.assert_allclose(found, kept, atol=1e-15)
+    assert most > 1e100 or not found.any()
+
+
+def test_along_a_curved_boundary_pairs_are_short_beside_its_radius():
+    """On a circle of radius r a line of length l leaves it by l²/2r."""
+    disc = gd.Ball(gd.Euclidean(2), np.zeros(2), 5.0)
+    frame = Frame(np.array([0.0, 5.0]), np.eye(2))
+    found, most = both_sides(gd.Euclidean(2), frame, np.array([0.06, 0.08]), disc)
+    np.testing.assert_allclose(found, [0.06, 0.0], atol=1.2e-3)
+    assert most == pytest.approx(0.04 * 5, rel=1e-2)
+
+
+@pytest.mark.parametrize(("goal", "found"), [(1e-4, False), (0.5, True)])
+@pytest.mark.parametrize("height", [0.0, 1.0])
+def test_a_slope_along_a_ridge_is_felt_on_a_face_and_inside(goal, found, height):
+    """The minimum is (goal, height), on the ridge; x is the point of the ridge at 0."""
+    square, rng = gd.Box(-np.ones(2), np.ones(2)), np.random.default_rng(0)
+    frame = Frame(np.array([0.0, height]), np.eye(2))
+
+    def f(y):
+        return abs(y[0] - goal) + 3 * abs(y[1] - height)
+
+    said = [
+        played(sloping(gd.Euclidean(2), frame, 1e-4, 1.0, rng, square), f)[0] for _ in range(20)
+    ]
+    assert (np.mean(said) > 0.7) == found
+    assert np.any(said) == found

@@ -53,6 +53,58 @@ def test_beside_a_kink_no_distance_is_stated_that_is_far_too_small(seed):
     assert result.uncertainty is None or result.uncertainty > 0.1 * off or off < 1e-12
 
 
+SQUARE, DISC = gd.Box(np.full(2, -1.0), np.ones(2)), gd.Ball(gd.Euclidean(2), np.zeros(2), 1.0)
+HALF = gd.Where(gd.Euclidean(2), lambda x: bool(x[0] <= 0.5), inside=np.zeros(2))
+
+
+@pytest.mark.parametrize(
+    ("domain", "goal"),
+    [
+        *((SQUARE, [0.3, 0.2]), (SQUARE, [0.3, -1.0])),
+        *((DISC, [0.3, 0.2]), (DISC, [0.6, -0.8]), (HALF, [0.3, 0.2]), (HALF, [0.5, 0.2])),
+    ],
+)
+def test_a_kink_is_seen_in_sets_too_and_soon(domain, goal):
+    """300 duels on |x| + 30|y| in turned coordinates; the optimum is inside or on the boundary."""
+    turn = np.array([[0.6, 0.8], [-0.8, 0.6]])
+    oracle = gd.from_objective(lambda x: float(np.array([1, 30]) @ abs(turn @ (x - goal))))
+    result = gd.minimize(
+        oracle, gd.Euclidean(2), np.array([-0.7, 0.5]), method="duel-csa", domain=domain,
+        budget=300, rng=0,
+    )  # fmt: skip
+    off = float(np.linalg.norm(result.x - goal))
+    assert result.uncertainty is None or result.uncertainty > 0.1 * off
+
+
+@pytest.mark.parametrize(
+    ("domain", "goal"),
+    [
+        *((SQUARE, [0.3, 0.2]), (SQUARE, [0.3, -1.0]), (SQUARE, [1.0, -1.0])),
+        *((DISC, [0.3, 0.2]), (DISC, [0.6, -0.8]), (HALF, [0.3, 0.2]), (HALF, [0.5, 0.2])),
+    ],
+)
+def test_where_f_is_smooth_the_distance_is_stated_in_sets_too(domain, goal):
+    oracle = gd.from_objective(lambda x: (x[0] - goal[0]) ** 2 + 4 * (x[1] - goal[1]) ** 2)
+    result = gd.minimize(
+        oracle, gd.Euclidean(2), np.array([-0.7, 0.5]), method="duel-csa", domain=domain,
+        budget=250, rng=1,
+    )  # fmt: skip
+    off = float(np.linalg.norm(result.x - goal))
+    assert result.uncertainty is not None
+    assert off / 10 < result.uncertainty < 1e-2
+
+
+def test_x_tol_is_not_believed_on_a_slope():
+    """Pairs far longer than the probes show that the minimum is farther than x_tol says."""
+    oracle = gd.from_objective(lambda x: abs(x[0]) + 10 * abs(x[1]))
+    method = gd.DuelCSA(initial_step=1.0, x_tol=1e-4)
+    for seed in range(4):
+        result = gd.minimize(
+            oracle, gd.Euclidean(2), np.ones(2), method=method, budget=200, rng=seed
+        )
+        assert result.stop_reason != "x_tol" or np.linalg.norm(result.x) < 1e-3
+
+
 def test_an_end_at_which_another_point_is_better_is_none():
     """The descent begins again there, with probes as long as the way."""
     plane, method = gd.Euclidean(2), gd.DuelCSA()
@@ -61,7 +113,7 @@ def test_an_end_at_which_another_point_is_better_is_none():
         oracle, plane, np.ones(2), method=method, budget=60, rng=0,
         callback=lambda p: states.append(p.state) and None,
     )  # fmt: skip
-    ended = states[-1]._replace(stop="resolution", checked=0.0)
+    ended = states[-1]._replace(stop="resolution")
     asked = method._doubted(plane, ended, np.random.default_rng(0))
     others, points = next(asked)
     np.testing.assert_array_equal(points, np.broadcast_to(ended.point, points.shape))

@@ -14,6 +14,7 @@ from ...manifolds.base import Manifold
 from ..duels import duels
 from ..frame import Frame
 from .base import DescentMethod, asked_twice, capped, converged, recommend
+from .doubt import Symmetry, doubted
 from .first_step import POINT, begin, directions, line_search, mirrored_or_off
 from .noise import Noise
 from .rates import NOISY
@@ -30,6 +31,9 @@ class BlockState(NamedTuple):
     answering: Noise = Noise()
     stop: str | None = None
     outside: np.ndarray | float = 0.0  # from the point to where the search is, out of the domain
+    longest: float = 0.0  # twice the longest step
+    symmetry: Symmetry = Symmetry.begun(0.0)  # of f about x
+    ends: int = 0  # ends so far that were no minimum
 
     @property
     def point(self) -> Array:
@@ -42,13 +46,27 @@ class BlockState(NamedTuple):
         return self.answering.flip_rate
 
     @property
+    def size(self) -> float:
+        """Length of the probes: d of them, each t/√d."""
+        return self.length
+
+    @property
+    def unchecked(self) -> bool:
+        """Whether probes have shrunk so far that symmetry has to be asked about."""
+        return self.noise <= NOISY and self.symmetry.due(self.size)
+
+    @property
     def uncertainty(self) -> float | None:
         """Estimated distance to the optimum: four times the last step.
 
-        The ratio of the two was 1 to 16 on quadratics of condition 1 to 100. Beside a kink it may
-        be far too small. None where answers are wrong: they are believed, so steps shrink anywhere.
+        The ratio of the two was 1 to 16 on quadratics of condition 1 to 100. None after an end that
+        was none, and where f is not symmetric about x, as beside a kink; that is asked once steps
+        are a hundredth of the longest. None where answers are wrong, too: they are believed, so
+        steps shrink anywhere.
         """
-        return None if self.noise > NOISY else 4 * self.length
+        if self.ends or self.symmetry.doubt or self.noise > NOISY:
+            return None
+        return 4 * self.length
 
 
 @dataclass(frozen=True)
@@ -60,6 +78,9 @@ class Block(DescentMethod):
             h = -Σ s_i e_i/√d,   s_i = Q(Exp_x(ν e_i), Exp_x(-ν e_i))
             t doubled, halved, then refined by √2 while duels along Exp_x(t h) say so
             x = Exp_x(t h) if it wins against x, else t = t/2
+            now and then: two pairs far longer than t tell whether f is symmetric about x
+        where that has ended: points at several distances are compared with x; once more from one
+        that is better
         a start about which f is even is left: see `geoduel.methods.descent.first_step`
 
     In a domain f of the projection is minimised, and only projections are compared; the search may
@@ -89,7 +110,7 @@ class Block(DescentMethod):
     True
     """
 
-    version: ClassVar[int] = 3
+    version: ClassVar[int] = 4
 
     def start(self, manifold: Manifold, x0: Array, rng: np.random.Generator) -> BlockState:
         first = begin(manifold, x0, self.initial_step, frame=False)
@@ -135,6 +156,14 @@ class Block(DescentMethod):
         elif np.any(outside):  # all probes end at one point of the boundary: look inside again
             t, outside = t / 2, outside / 4
         best, noise = recommend(manifold, frame, None, domain), noise.rescaled(t / state.length)
-        new = BlockState(frame, best, t, noise, outside=outside)
+        new = state._replace(frame=frame, best=best, length=t, answering=noise, outside=outside)
+        if 2 * t > state.longest:
+            new = new._replace(longest=2 * t, symmetry=Symmetry.begun(2 * t))
         ties = float(np.mean(s == 0))
-        return new._replace(stop=converged(manifold, new, self.x_tol, ties, probe))
+        new = new._replace(stop=converged(manifold, new, self.x_tol, ties, probe))
+
+        def begun(frame: Frame, length: float) -> BlockState:
+            best = recommend(manifold, frame, None, domain)
+            return BlockState(frame, best, length, symmetry=Symmetry.begun(state.longest))
+
+        return (yield from doubted(manifold, new, rng, domain, not self.min_radius, begun))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,10 +11,12 @@ import numpy as np
 from ..._numerics.arrays import Array
 from ...domains.base import Domain
 from ...manifolds.base import Manifold
+from ..base import default_radius
 from ..duels import duels
-from ..frame import Frame
+from ..frame import Frame, reach
 from .first_step import directions
 from .noise import votes
+from .rates import NOISY
 
 __all__ = [
     "BEYOND",
@@ -24,11 +26,15 @@ __all__ = [
     "LINES",
     "Anchor",
     "Claim",
+    "Symmetry",
     "Trail",
     "beats",
+    "both_sides",
+    "doubted",
     "look_around",
     "middle",
     "off_centre",
+    "sloping",
 ]
 
 FOLLOWS = 1.5  # the anchor follows where probes are shorter by this factor
@@ -46,6 +52,12 @@ LINES = 5  # how many lines are asked about at an end
 CLOSER = 5.0  # factor between the distances within which a middle is looked for
 LEAST_DOUBTED = 0.2  # flip rate that is allowed for, at least, before an end is given up
 STRIDE = 10.0  # ratio of the lengths at which a run looks around before it ends
+SHRUNK = 0.3  # as `CHECKED`, of methods that have no second descent
+LONG = 30.0  # longest distance from x, in the length of probes that counts as the first one checked
+CLEARED = 3  # how often in a row f is symmetric, until that is believed again
+OFF = 10.0  # how far off the middle may be, in probes
+CURVED = 0.04  # longest distance along a boundary, in its radius
+TURNS = 4  # projections in turn that find where a domain lies to both sides of x
 
 
 class Anchor(NamedTuple):
@@ -162,6 +174,34 @@ class Claim(NamedTuple):
         return MOVED * self.length
 
 
+class Symmetry(NamedTuple):
+    """What is known of f far about x: a minimum is in the middle of it, a slope has none.
+
+    Attributes
+    ----------
+    checked : float
+        Length of the probes when it was asked last whether f is symmetric about x.
+    doubt : int
+        How often it has to be, until the probes are believed to tell the distance.
+    """
+
+    checked: float
+    doubt: int = 0
+
+    @classmethod
+    def begun(cls, longest: float) -> Symmetry:
+        """Before a question: at first no pair of at most that length is long beside the probes."""
+        return cls(longest / LONG)
+
+    def due(self, size: float) -> bool:
+        """Whether probes have shrunk so far that it has to be asked again."""
+        return size < SHRUNK * self.checked
+
+    def asked(self, size: float, sloping: bool) -> Symmetry:
+        """After the answer."""
+        return Symmetry(size, CLEARED if sloping else max(0, self.doubt - 1))
+
+
 def beats(
     x: Array, y: Array, flip_rate: float, end: bool = False
 ) -> Generator[tuple[Array, Array], Any, float]:
@@ -248,6 +288,44 @@ def middle(
     return (yield from off_centre(manifold, frame, unit, length, off, most, domain))
 
 
+def sloping(
+    manifold: Manifold,
+    frame: Frame,
+    size: float,
+    longest: float,
+    rng: np.random.Generator,
+    domain: Domain | None,
+) -> Generator[tuple[Array, Array], Any, bool]:
+    """Whether the middle of f along a random line is many probes, of length ``size``, away.
+
+    Two pairs of points, up to ``longest`` away; in a domain along a line that it holds to both
+    sides of x. Not known, and False, where the domain ends too near.
+    """
+    off = OFF * size
+    line = directions(rng, manifold.dim, 1)[0]
+    if domain is not None:
+        line, most = both_sides(manifold, frame, 1.5 * math.sqrt(off * longest) * line, domain)
+        longest = min(longest, most, float(line @ line) / (1.5**2 * off))
+    found = yield from middle(manifold, frame, line, off, 1.0, longest, domain)
+    return found == math.inf
+
+
+def both_sides(
+    manifold: Manifold, frame: Frame, line: np.ndarray, domain: Domain
+) -> tuple[np.ndarray, float]:
+    """The part of a vector v for which the domain holds x + v and x - v, and what it may curve.
+
+    Projections on the domain and on its mirror image about x, in turn, lead to both. On a face of
+    the domain the result is along that, at a vertex zero. The number is a share of the radius of a
+    curved boundary, on which f is not symmetric about its minimum; infinite where it is flat.
+    """
+    for _ in range(TURNS):
+        line = -frame.land(manifold, line, domain)[0]
+    there, back = (frame.land(manifold, way, domain)[0] for way in (line, -line))
+    line, drop = (there - back) / 2, float(np.linalg.norm(there + back)) / 2
+    return line, CURVED * float(line @ line) / max(1e-300, 2 * drop)
+
+
 def look_around(
     manifold: Manifold,
     frame: Frame,
@@ -274,3 +352,54 @@ def look_around(
         ahead = yield from beats(point, frame.point, flip_rate, end=True)
         return better if ahead > 0 else None
     return better
+
+
+def doubted(
+    manifold: Manifold,
+    state: Any,
+    rng: np.random.Generator,
+    domain: Domain | None,
+    asks: bool,
+    begun: Callable[[Frame, float], Any],
+) -> Generator[tuple[Array, Array], Any, Any]:
+    """Asks, as probes shrink and at x_tol, if f is symmetric about x; doubts other ends.
+
+    At a kink steps turn back and forth across it, and probes shrink before the valley is left. Then
+    the descent begins again at a better point at some distance, if one is found at the end.
+
+    Parameters
+    ----------
+    state : CSAState or BlockState
+        After a step.
+    asks : bool
+        Whether symmetry is asked about; it is not where answers are wrong.
+    begun : callable
+        The state at the frame of a better point, so far away.
+    """
+
+    def slopes() -> Generator[tuple[Array, Array], Any, bool]:
+        if not asks or state.noise > NOISY:
+            return False
+        longest = min(state.longest, reach(manifold) / 2)
+        return (yield from sloping(manifold, state.frame, state.size, longest, rng, domain))
+
+    if state.stop == "x_tol" or (state.stop is None and state.unchecked):
+        found = yield from slopes()
+        symmetry = state.symmetry.asked(state.size, found)
+        return state._replace(symmetry=symmetry, stop=None if found else state.stop)
+    if state.stop != "resolution" or state.ends >= ENDS:
+        return state
+    frame, shortest = state.frame, default_radius(manifold, state.point)
+    better = yield from look_around(
+        manifold, frame, shortest, state.longest, rng, domain, state.noise
+    )
+    if better is None:
+        for _ in range(LINES):
+            if (yield from slopes()):
+                return state._replace(symmetry=state.symmetry.asked(state.size, True))
+        return state
+    step, end = frame.land(manifold, better, domain)
+    frame, _ = frame.move(manifold, step, end=end)
+    again = begun(frame, float(np.linalg.norm(better)))
+    kept = {"answering": state.answering, "longest": state.longest}
+    return again._replace(ends=state.ends + 1, **kept)

@@ -11,12 +11,11 @@ import numpy as np
 
 from ..._numerics.arrays import Array
 from ...manifolds.base import Manifold
-from ..base import default_radius
 from ..frame import Frame, at_least, reach
 from ..rounds import Rounds, in_lock_step, renumbered
 from .base import RankedMethod, asked_twice, capped, converged, recommend
 from .covariance import Covariance, Factors, cumulated
-from .doubt import CHECKED, CLOSER, ENDS, LINES, look_around, middle
+from .doubt import Symmetry, doubted
 from .first_step import Begin, First, begin, directions, first_step
 from .noise import Noise
 from .ranked import corners, ranked, scores, whole
@@ -28,7 +27,6 @@ __all__ = ["CSAState", "DuelCSA"]
 
 FULL = 300  # most dimensions with a full covariance
 OUTSIDE = 0.25  # how far the search may be outside of a domain, in lengths of probes
-OFF = 30.0  # how far off the middle may be, in probes, at first
 WIDEST = 1e-6  # least eigenvalue of C in a domain, relative to the largest: there are none across
 
 
@@ -45,10 +43,9 @@ class CSAState(NamedTuple):
     longest: float  # cap of a widened probe, a geodesic length
     to_mean: np.ndarray  # from the present point to the mean of the recent ones
     ties: float  # running share of ties
-    checked: float  # length of the probes when it was asked last if f is symmetric about x
+    symmetry: Symmetry  # of f about x
     stop: str | None = None
     outside: np.ndarray | float = 0.0  # from the point to where the search is, out of the domain
-    sloping: bool = False  # whether it was not
     ends: int = 0  # ends so far that were no minimum
 
     @property
@@ -69,7 +66,7 @@ class CSAState(NamedTuple):
     @property
     def unchecked(self) -> bool:
         """Whether probes have shrunk so far that symmetry has to be asked about."""
-        return self.noise <= NOISY and self.size < CHECKED * self.checked
+        return self.noise <= NOISY and self.symmetry.due(self.size)
 
     @property
     def uncertainty(self) -> float | None:
@@ -77,10 +74,10 @@ class CSAState(NamedTuple):
 
         A step has length σ (tr C)^½, and is best at about a √d-th of the distance; the constant is
         measured, on quadratics of condition 1 to 100. None after an end that was none, and where f
-        is not symmetric about x, as beside a kink. In a domain that is not asked, nor before probes
-        have shrunk to a thousandth: beside a kink the distance may then be far too small.
+        is not symmetric about x, as beside a kink. That is asked once probes are a hundredth of the
+        longest ones; before, the distance may be far too small.
         """
-        if self.ends or self.sloping:
+        if self.ends or self.symmetry.doubt:
             return None
         length = self.sigma * math.sqrt(self.metric.trace * max(2, len(self.path)) / 2)
         return self.answering.uncertainty(length, self.longest)
@@ -101,6 +98,7 @@ class DuelCSA(RankedMethod):
             x = Exp_x(σ A h), frame transported
             p = (1-c) p + √(c(2-c)) h;   σ = σ exp(c/(1+c) (|p|/E|N(0,I)| - 1))
             A from the path of the steps A h
+        now and then: two pairs far longer than the probes tell whether f is symmetric about x
         where that has ended: points at several distances are compared with x; once more from one
         that is better
 
@@ -139,7 +137,7 @@ class DuelCSA(RankedMethod):
     True
     """
 
-    version: ClassVar[int] = 7
+    version: ClassVar[int] = 8
 
     def start(self, manifold: Manifold, x0: Array, rng: np.random.Generator) -> Begin:
         return begin(manifold, x0, self.initial_step, frame=manifold.dim <= FULL)
@@ -186,41 +184,11 @@ class DuelCSA(RankedMethod):
     def _doubted(
         self, manifold: Manifold, state: CSAState, rng: np.random.Generator
     ) -> Generator[tuple[Array, Array], Any, CSAState]:
-        """Asks, as probes shrink, if f is symmetric about x; an end by resolution is doubted.
+        def begun(frame: Frame, length: float) -> CSAState:
+            return self._begun(manifold, frame, length)
 
-        At a kink steps turn back and forth across it, and σ shrinks before the valley is left. Then
-        the descent begins again at a better point at some distance, if one is found.
-        """
-        if state.stop is None and state.unchecked:
-            sloping = yield from self._sloping(manifold, state, rng)
-            return state._replace(sloping=sloping, checked=state.size)
-        if state.stop != "resolution" or state.ends >= ENDS:
-            return state
-        frame, shortest = state.frame, default_radius(manifold, state.point)
-        better = yield from look_around(
-            manifold, frame, shortest, state.longest, rng, self.domain, state.noise
-        )
-        if better is None:
-            for _ in range(LINES):
-                if (yield from self._sloping(manifold, state, rng)):
-                    return state._replace(sloping=True)
-            return state
-        step, end = frame.land(manifold, better, self.domain)
-        frame, _ = frame.move(manifold, step, end=end)
-        again = self._begun(manifold, frame, float(np.linalg.norm(better)))
-        kept = {"answering": state.answering, "longest": state.longest}
-        return again._replace(ends=state.ends + 1, **kept)
-
-    def _sloping(
-        self, manifold: Manifold, state: CSAState, rng: np.random.Generator
-    ) -> Generator[tuple[Array, Array], Any, bool]:
-        """Whether the middle of f, along a random line, is far beyond the stated distance."""
-        if self.domain is not None or self.min_radius or state.noise > NOISY:
-            return False
-        off, longest = OFF * state.size, min(state.longest, reach(manifold) / 2)
-        line = directions(rng, manifold.dim, 1)[0]
-        found = yield from middle(manifold, state.frame, line, off, CLOSER, longest, None)
-        return found == math.inf
+        asks = not self.min_radius
+        return (yield from doubted(manifold, state, rng, self.domain, asks, begun))
 
     def _first_state(self, manifold: Manifold, first: First) -> CSAState:
         return self._begun(manifold, first.frame, first.length)
@@ -238,7 +206,7 @@ class DuelCSA(RankedMethod):
             longest=2 * length,
             to_mean=np.zeros(d),
             ties=0.0,
-            checked=1.25 * length,
+            symmetry=Symmetry.begun(2 * length),
         )
 
     def _step(
@@ -299,9 +267,8 @@ class DuelCSA(RankedMethod):
             state.longest,
             to_mean,
             (1 - share) * state.ties + share * tied,
-            state.checked,
+            state.symmetry,
             outside=outside,
-            sloping=state.sloping,
             ends=state.ends,
         )
         return new._replace(
