@@ -88,7 +88,7 @@ class DuelWidget(anywidget.AnyWidget):
             self._follow()
             return board.ask(_RATER, beyond=beyond) | {"counted": counted}
         if action == "undo":
-            found = board.undo(_RATER)
+            found = board.undo(_RATER, body.get("id"), body.get("run"))
             if found is None:
                 raise LookupError("there is no answer to take back")
             self._follow()
