@@ -9,13 +9,15 @@ const base = `${site}api/studies/${key}/`;
 async function send(action, body) {
   const asking = action === "history";
   const path = asking ? `history?${new URLSearchParams({ rater: body.rater, start: body.start })}` : action;
+  const late = new AbortController(); // AbortSignal.timeout is missing in older browsers
+  setTimeout(() => late.abort(), 15000);
   let reply;
   try {
     reply = await fetch(base + path, {
       method: asking ? "GET" : "POST",
       headers: asking ? {} : { "Content-Type": "application/json" },
       body: asking ? undefined : JSON.stringify(body),
-      signal: AbortSignal.timeout(15000),
+      signal: late.signal,
       cache: "no-store",
     });
   } catch {
