@@ -297,10 +297,18 @@ def test_tie_skip_undo_and_history(page, address, leveller):
     assert "the left one" in page.locator("dialog li").inner_text()
     before = answered(page)
     page.keyboard.press("ArrowLeft")  # the dialog has the keyboard
+    page.uncheck("text=Keys of one letter")
     page.go_back()  # closes it
     page.wait_for_selector("dialog[open]", state="detached")
     assert page.url.startswith(address)
     assert answered(page) == before
+    page.reload()  # it is remembered
+    ready(page)
+    for key in ("g", "z"):
+        page.keyboard.press(key)
+    assert page.locator("[data-do=grid]").get_attribute("aria-pressed") == "false"
+    press(page, "ArrowLeft")
+    assert answered(page) == before + 1
 
 
 @pytest.mark.slow

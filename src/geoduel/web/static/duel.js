@@ -16,6 +16,7 @@ const PAUSE = 200; // ms in which a question takes no answer: nobody can have lo
 const HEARD = 2; // seconds of each sound or film before it may be judged, or all of a shorter one
 const ARROW = { left: "←", right: "→" };
 const LETTERS = "ABCDEF"; // of sounds
+const LETTERS_OFF = "geoduel: no keys of one letter"; // name of what the browser remembers
 const NTH = ["First", "Second", "Third", "Fourth", "Fifth", "Sixth"];
 const touch = matchMedia("(hover: none)").matches;
 const PICTURES = ["image", "turned", "video"]; // what is chosen by a click on it
@@ -101,6 +102,7 @@ const MARKUP = `
     <ol data-part="list"></ol>
     <div class="row"><button type="button" data-do="newer">Newer</button>
       <span data-part="range"></span><button type="button" data-do="older">Older</button></div>
+    <label class="check"><input type="checkbox" data-part="letters"> Keys of one letter or figure</label>
   </dialog>`;
 
 const MUCH = { slightly: "A little better", clearly: "Clearly better" };
@@ -654,6 +656,7 @@ export function mount(root, server, options = {}) {
   keys.addEventListener("keydown", (event) => {
     if (event.key === "Tab") tabbed = performance.now();
     if (event.ctrlKey || event.metaKey || event.altKey || part.history.open) return;
+    if (!part.letters.checked && event.key.length === 1 && event.key !== " ") return;
     if (ending?.key(event)) return event.preventDefault();
     if (event.target.closest?.("input, textarea, select, audio, video")) return;
     if (["ArrowUp", "ArrowDown", " "].includes(event.key) && !event.shiftKey && scrolls(event.target)) return;
@@ -675,6 +678,10 @@ export function mount(root, server, options = {}) {
     if (said) answer(said);
     else actions[action]();
   });
+
+  // Who dictates to the computer, or hits keys by chance, switches off those that need no other key.
+  part.letters.checked = kept(LETTERS_OFF) !== "1";
+  part.letters.addEventListener("change", () => kept(LETTERS_OFF, part.letters.checked ? "0" : "1"));
 
   part.seek.addEventListener("input", () => players?.seek(part.seek.value / 1000));
 
@@ -724,6 +731,16 @@ export function mount(root, server, options = {}) {
   };
 }
 
+// What this browser remembers; nothing where it may not.
+function kept(name, value) {
+  try {
+    if (value !== undefined) localStorage.setItem(name, value);
+    return localStorage.getItem(name);
+  } catch {
+    return null;
+  }
+}
+
 export function element(tag, text = "", className = "") {
   const made = document.createElement(tag);
   made.textContent = text;
@@ -734,7 +751,7 @@ export function element(tag, text = "", className = "") {
 // What `get` brings, or null where that is an error: a server that is busy is asked once more.
 async function twice(get) {
   for (const pause of [0, 500]) {
-    await new Promise((done) => setTimeout(done, pause));
+    if (pause) await new Promise((done) => setTimeout(done, pause));
     try {
       return await get();
     } catch {

@@ -252,8 +252,8 @@ async function linkOf(rater, card, action) {
     headers: { "Content-Type": "application/json" },
     body: JSON.stringify({ rater }),
   });
-  const content = await reply.json();
-  if (!reply.ok) throw new Error(content.error);
+  const content = await reply.json().catch(() => ({})); // a proxy's errors are none of ours
+  if (!reply.ok) throw new Error(content.error ?? "The server does not answer. Try again.");
   return new URL(content.link, site);
 }
 
