@@ -441,7 +441,7 @@ export function mount(root, server, options = {}) {
     const whole = places.map(() => false); // which of them were heard
     let active = 0;
     all.forEach((player, i) => {
-      let at = 0, seconds = 0;
+      let at = 0, seconds = 0, again = true;
       player.addEventListener("timeupdate", () => {
         const step = player.currentTime - at;
         at = player.currentTime;
@@ -459,6 +459,11 @@ export function mount(root, server, options = {}) {
       });
       const broken = () => {
         if (!player.isConnected) return; // of a question before
+        if (again) {
+          again = false; // a server that is busy is asked once more
+          setTimeout(() => player.load(), 500);
+          return;
+        }
         unshown(media[places[i]], "", "This one cannot be played.");
         failed();
       };
