@@ -273,6 +273,9 @@ def test_what_cannot_be_told_is_named():
         board.shown(board.duel(0), "top")
     with pytest.raises(ArgumentError, match="accuracy"):
         create(accuracy=-1.0)
+    for lang in ("German, please", "", 'de" onload="'):
+        with pytest.raises(ArgumentError, match='lang must be a language such as "de"'):
+            create(lang=lang)
     assert not board.tell(0, "left", "bob")  # it is Ann's
     assert not board.tell(0, "left", "ann", run="another study")
     assert board.study.progress().answered == 0

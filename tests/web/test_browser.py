@@ -1068,6 +1068,7 @@ def test_each_state_is_told_to_a_screen_reader(page, live):
     study = gd.create_study(gd.Simplex(3), study_name="s", rng=0)
     picture = Content(_png(), "image/png", "a palette")
     options = {"question": "Which palette?", "answers": 1, "labels": ("red", "blue", "yellow")}
+    options["lang"] = "en-GB"
     server = live(create_app(Board(study, lambda _: picture, **options)))
     page.goto(server.address)
     ready(page)
@@ -1088,6 +1089,8 @@ def test_each_state_is_told_to_a_screen_reader(page, live):
         'button "Finish" [disabled]',
     ):
         assert words in lines(said), said
+    spoken = page.evaluate("[...document.querySelectorAll('[lang=en-GB]')].map((e) => e.className)")
+    assert spoken == ["name", "", "media", "media"]  # title, question, what is shown
     page.keyboard.press("z")  # nothing to take back: said, not only shown
     page.wait_for_selector("text=There is no answer to take back")
     assert "alert: There is no answer to take back." in lines(tree(page))

@@ -49,6 +49,7 @@ ANSWERS = (*SIDES, "a", "b", "tie", "skip")
 CANNOT = re.compile(r"(left|right|a|b|both) infeasible")
 GRADED = re.compile(rf"(left|right|a|b) ({'|'.join(STRENGTHS)})")
 RANKING = re.compile(r"[1-6](=?[1-6])*(>[1-6](=?[1-6])*)*")  # by the places on the page
+_LANG = re.compile(r"[A-Za-z]{2,8}(-[A-Za-z0-9]{1,8})*")
 _CACHE_BYTES = 64_000_000
 _SLOW = 0.06  # seconds to draw a choice; beyond it the next question is fetched ahead
 _FEWEST = 3  # answers before a stated accuracy is believed
@@ -72,6 +73,9 @@ class Board:
         Name on the page; by default the study's.
     question : str
         What to ask.
+    lang : str, optional
+        Language of the question, the title and what is shown, such as "de" or "pt-BR", so that they
+        are read out as such. The page's own words are English.
     accuracy : float, optional
         Geodesic length: the page ends when the best point is known as well as this.
     answers : int, optional
@@ -133,6 +137,7 @@ class Board:
         *,
         title: str | None = None,
         question: str = "Which one is better?",
+        lang: str | None = None,
         accuracy: float | None = None,
         answers: int | None = None,
         labels: Sequence[str] = (),
@@ -158,6 +163,11 @@ class Board:
                 text(value, name)
         self.study, self.render = study, _of_items(study, render) or plain
         self.title, self.question = title or study.name, question
+        if lang is not None and not _LANG.fullmatch(text(lang, "lang")):
+            raise ArgumentError(
+                f'lang must be a language such as "de" or "pt-BR", got {lang!r:.80}'
+            )
+        self.lang = lang or "en"
         self.accuracy = None if accuracy is None else positive(accuracy, "accuracy")
         if ranking not in (True, False, "ends"):
             raise ArgumentError(f'ranking must be True, False or "ends", got {ranking!r}')

@@ -60,6 +60,7 @@ class DuelWidget(anywidget.AnyWidget):
     # The notebook's own buttons and headings are none of ours.
     _css = f"@scope (.geoduel) {{ {static('style.css').decode()} }}"
     question = traitlets.Unicode().tag(sync=True)
+    lang = traitlets.Unicode().tag(sync=True)
     answers = traitlets.Int(0).tag(sync=True)
     best = traitlets.List().tag(sync=True)
     progress = traitlets.Dict().tag(sync=True)
@@ -68,7 +69,7 @@ class DuelWidget(anywidget.AnyWidget):
         self, study: Study, render: Callable[[Any], Any] | None = None, **options: Any
     ) -> None:
         self.board = Board(study, render, solo=True, **options)
-        super().__init__(question=self.board.question)
+        super().__init__(question=self.board.question, lang=self.board.lang)
         self.on_msg(self._hear)
         self._follow()
 

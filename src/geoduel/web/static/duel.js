@@ -144,6 +144,7 @@ export function mount(root, server, options = {}) {
 
   const ending = options.ending?.({ root, part, button, call, alone, again, notice, fill: (...all) => fill(...all, server.url), say });
   part.question.textContent = options.question ?? "Which one is better?";
+  part.question.lang = options.lang ?? "en";
   const ratio = Number(root.dataset.ratio) || 0; // known before the pictures come
   if (ratio) root.style.setProperty("--ratio", ratio);
   state("loading");
@@ -203,6 +204,7 @@ export function mount(root, server, options = {}) {
     part.panes.dataset.count = sides.length;
     media = Object.fromEntries(
       sides.map((s) => [s, root.querySelector(`[data-side="${s}"] .media`)]));
+    for (const place of Object.values(media)) place.lang = options.lang ?? "en";
   }
 
   // Marks a place as the next best, or takes the mark away; all but one marked, it is an answer.

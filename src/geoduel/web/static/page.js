@@ -2,7 +2,7 @@
 import { mount } from "./duel.js";
 
 const root = document.querySelector("main");
-const { key, rater, question, solo, following } = root.dataset;
+const { key, rater, question, lang, solo } = root.dataset;
 const site = new URL("../", import.meta.url).pathname; // where the server is shown, behind a proxy too
 const base = `${site}api/studies/${key}/`;
 
@@ -36,4 +36,4 @@ mount(root, {
   send,
   url: (path) => base + path,
   preload: (path) => fetch(base + path, { priority: "low" }).catch(() => {}),
-}, { rater, question, solo: solo === "true", page: true, ending });
+}, { rater, question, lang, solo: solo === "true", page: true, ending });
