@@ -74,8 +74,8 @@ class Board:
     question : str
         What to ask.
     lang : str, optional
-        Language of the question, the title and what is shown, such as "de" or "pt-BR", so that they
-        are read out as such. The page's own words are English.
+        Language in which the title, the question and what is shown are read out, such as "de" or
+        "pt-BR". The page's own words are English.
     accuracy : float, optional
         Geodesic length: the page ends when the best point is known as well as this.
     answers : int, optional
@@ -258,8 +258,8 @@ class Board:
         Returns
         -------
         bool
-            True if it counts, also where it is told again; False for another answer to an answered
-            question, for one that went to someone else meanwhile, and for one of another study.
+            True if it counts, also where it is told again. False for another answer than the one
+            that was told, for a question that went to someone else, and for another study's.
 
         Raises
         ------
