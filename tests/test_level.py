@@ -227,6 +227,8 @@ def test_a_photo_on_its_side_is_turned_by_quarters(tmp_path):
         leveller.act("turn")
         assert leveller.study.progress().answered == 0
     run = leveller.board.run
+    leveller.board.do("turn", run="of the photo as it was")  # a press of R that is sent again
+    assert leveller.board.run == run
     assert leveller.outcome(leveller.board)["angle"] == pytest.approx(-math.pi / 2)
     answers(leveller, 8, -math.pi / 2 - 0.05)
     assert leveller.angle == pytest.approx(-math.pi / 2 - 0.05, abs=0.03)

@@ -81,7 +81,7 @@ class LevelBoard(Board):
             opened, self.opened = self.opened, None
             opened()
         if not beyond and self.is_enough():
-            return self._reply("finished", reason="accuracy", progress=self.progress())
+            return self._reply("finished", rater, reason="accuracy", progress=self.progress())
         return super().ask(rater, beyond=True)
 
     def progress(self, rater: str | None = None) -> dict[str, Any]:

@@ -296,6 +296,20 @@ def test_undo_of_one_rater(nudge, replay):
     assert len(replay(study, nudge()).state.heard) == 1
 
 
+def test_undo_of_one_duel_alone(nudge):
+    study = gd.create_study(SPHERE, nudge(), rng=0)
+    assert study.last_answered() is None
+    duels = [study.tell(study.ask(rater=rater), "a") for rater in ("ann", "bob", "ann")]
+    assert study.undo(duel=1) is study.undo("bob", duel=duels[0]) is None
+    assert (study.last_answered(), study.last_answered("bob")) == (2, 1)
+    assert study.undo("bob", duel=duels[1]).id == 1
+    assert study.undo("bob", duel=duels[1]) is None  # the same call once more
+    assert study.undo(duel=2).id == 2
+    assert study.progress().answered == 1
+    with pytest.raises(errors.ArgumentError, match="duel must be a Duel or its id, got 'a'"):
+        study.undo(duel="a")
+
+
 def test_undo_of_what_others_built_on():
     study = newton()
     duels = [study.ask(rater=r) for r in ("ann", "bob")]

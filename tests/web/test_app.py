@@ -115,6 +115,44 @@ def test_undo_asks_the_same_question_again(client):
     assert client.post("/api/studies/tilt/undo", json={}).status_code == 409
 
 
+def test_an_undo_that_names_an_answer_takes_no_other_back(client, board):
+    """So whoever got no reply may ask again; so may whoever looks at a page of yesterday."""
+    question = ask(client)
+    assert question["last"] is None
+    for said in ("left", "skip", "right"):
+        question = tell(client, question, said)
+    last = question["last"]
+    assert last == board.study.duels[2].id
+    for body in ({"run": "of another study"}, {"id": last, "run": "of another study"}, {"id": 0}):
+        reply = client.post("/api/studies/tilt/undo", json=body).json()
+        assert (reply["id"], reply["last"]) == (question["id"], last)
+    assert ask(client)["last"] == last
+    for _ in range(2):  # the reply to the first was lost
+        reply = client.post("/api/studies/tilt/undo", json={"id": last, "run": question["run"]})
+        assert (reply.json()["id"], reply.json()["last"]) == (last, 1)
+    assert [duel.answer for duel in board.study.duels[:2]] == [board.study.duels[0].left, "skip"]
+    assert board.study.duels[2].answer is None
+
+
+@pytest.mark.parametrize(
+    ("choices", "said", "others"),
+    [
+        (2, "left", ("right", "tie", "left slightly")),
+        (2, "left clearly", ("left", "left slightly", "right clearly")),
+        (2, "both infeasible", ("skip", "left infeasible")),
+        (4, "3>1", ("3", "1>3")),
+    ],
+)
+def test_an_answer_told_again_counts_and_another_does_not(choices, said, others):
+    study = gd.create_study(gd.Sphere(3), rng=0, choices=choices)
+    board = Board(study, strengths=True, infeasible=True, ranking=True)
+    question = board.ask("Ann")
+    assert [board.tell(question["id"], said, "Ann") for _ in range(2)] == [True, True]
+    assert not any(board.tell(question["id"], other, "Ann") for other in others)
+    assert not board.tell(question["id"], said, "Bob")
+    assert board.version == 1
+
+
 def test_history_goes_back_from_the_last(client):
     question, asked = ask(client), []
     for n in range(14):
@@ -390,11 +428,11 @@ def test_a_rater_may_land_on_any_server_of_a_study(make_client, tmp_path):
             shown = next(turn).get(f"/api/studies/s/{question['left']['url']}", headers=held[name])
             assert shown.status_code == 200
             body = {"rater": name, "id": question["id"], "answer": "left"}
-            for n in range(2):  # the second time to the other server
+            for _ in range(2):  # the second time to the other server
                 questions[name] = next(turn).post(
                     "/api/studies/s/tell", json=body, headers=held[name]
                 )
-                assert questions[name].json()["counted"] is (n == 0)
+                assert questions[name].json()["counted"] is True
             told.append(question["id"])
     assert len(set(told)) == len(told) == 18
     assert gd.load_study("s", url).progress().answered == 18

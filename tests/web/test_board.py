@@ -15,8 +15,8 @@ from geoduel.errors import ArgumentError
 from geoduel.study.names import rater_name
 from geoduel.web import Board, Content, Turned
 from geoduel.web.app import (
+    About,
     AnsweredReply,
-    Ask,
     HistoryReply,
     OutcomeReply,
     PaneReply,
@@ -24,6 +24,7 @@ from geoduel.web.app import (
     QuestionReply,
     SummaryReply,
     Tell,
+    Undo,
 )
 from geoduel.web.board import slug
 from geoduel.web.pages import static
@@ -94,8 +95,6 @@ READ = {
     "question": QuestionReply,
     "progress": ProgressReply,
     "pane": PaneReply,
-    "left": PaneReply,
-    "right": PaneReply,
     "result": OutcomeReply,
     "outcome": OutcomeReply,
     "page": HistoryReply,
@@ -120,20 +119,21 @@ def test_the_script_takes_apart_what_is_sent():
 
 
 def test_the_script_sends_what_is_read():
-    """Every call names rater and beyond; an answer adds its own keys."""
-    (always,) = re.findall(r"server\.send\(action, \{([^}]*)\}", SCRIPT)
-    assert {key.strip() for key in always.split(",")} == {*Ask.model_fields, "...body"}
-    (more,) = re.findall(r'call\("tell", \{([^}]*)\}', SCRIPT)
-    keys = {key.partition(":")[0].strip() for key in more.split(",")}
-    assert keys <= set(Tell.model_fields)
-    needed = {name for name, field in Tell.model_fields.items() if field.is_required()}
-    assert needed <= keys
+    """Every call names rater, beyond and run; an answer and an undo add their own keys."""
+    (always,) = re.findall(r"const body = \{([^}]*)\};", SCRIPT)
+    assert {key.strip() for key in always.split(",")} == {*About.model_fields, "...more"}
+    for action, model in (("tell", Tell), ("undo", Undo)):
+        (more,) = re.findall(rf'call\("{action}", \{{([^}}]*)\}}', SCRIPT)
+        keys = {key.partition(":")[0].strip() for key in more.split(",")}
+        assert keys <= set(model.model_fields)
+        needed = {name for name, field in model.model_fields.items() if field.is_required()}
+        assert needed <= keys
 
 
 def test_the_owners_script_reads_what_is_sent():
     code = static("owner.js").decode()
     assert set(re.findall(r"\bstudy\.(\w+)", code)) <= set(SummaryReply.model_fields)
-    body = code[code.index("events.onmessage") : code.index("async function refresh")]
+    body = code[code.index("function heard") : code.index("async function refresh")]
     keys = set(re.findall(r"\bp\.(\w+)", body))
     assert keys
     assert keys <= set(ProgressReply.model_fields)
@@ -273,6 +273,9 @@ def test_what_cannot_be_told_is_named():
         board.shown(board.duel(0), "top")
     with pytest.raises(ArgumentError, match="accuracy"):
         create(accuracy=-1.0)
+    for lang in ("German, please", "", 'de" onload="'):
+        with pytest.raises(ArgumentError, match='lang must be a language such as "de"'):
+            create(lang=lang)
     assert not board.tell(0, "left", "bob")  # it is Ann's
     assert not board.tell(0, "left", "ann", run="another study")
     assert board.study.progress().answered == 0

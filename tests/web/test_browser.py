@@ -229,9 +229,11 @@ def test_a_photo_on_its_side_is_turned_on_the_page(page, live, tmp_path):
     page.goto(live(create_app(Leveller(photo, rng=0).board)).address)
     ready(page)
     answer(page, lambda: page.keyboard.press("ArrowLeft"))
+    lost = lose_a_reply(page, "act")  # it is sent again, and turns no further
     page.keyboard.press("r")
     page.wait_for_selector("text=about 6 to go")
     ready(page)
+    assert lost == [200]
     assert all(45 < angle < 135 for angle in angles(page).values())
     level_by(page, 90 - math.degrees(0.1))
     said = page.locator(".straighten output").inner_text()
@@ -297,10 +299,18 @@ def test_tie_skip_undo_and_history(page, address, leveller):
     assert "the left one" in page.locator("dialog li").inner_text()
     before = answered(page)
     page.keyboard.press("ArrowLeft")  # the dialog has the keyboard
+    page.uncheck("text=Keys of one letter")
     page.go_back()  # closes it
     page.wait_for_selector("dialog[open]", state="detached")
     assert page.url.startswith(address)
     assert answered(page) == before
+    page.reload()  # it is remembered
+    ready(page)
+    for key in ("g", "z"):
+        page.keyboard.press(key)
+    assert page.locator("[data-do=grid]").get_attribute("aria-pressed") == "false"
+    press(page, "ArrowLeft")
+    assert answered(page) == before + 1
 
 
 @pytest.mark.slow
@@ -326,6 +336,39 @@ def test_reload_back_and_a_second_tab_keep_the_question(page, address, leveller)
     assert angles(page) == pytest.approx(angles(other))
     assert leveller.study.progress().answered == 2
     assert leveller.study.duels[1].answer == leveller.study.duels[1].left
+
+
+def lose_a_reply(page, action: str) -> list[int]:
+    """Lose the reply to the next call: the server has done it, the page does not know."""
+    lost: list[int] = []
+
+    def lose(route):
+        lost.append(route.fetch().status)
+        route.abort("connectionreset")
+
+    page.route(f"**/{action}", lose, times=1)
+    return lost
+
+
+def test_a_lost_reply_costs_no_answer_and_no_word(page, live):
+    """Whatever is sent again is done once; also in a browser without AbortSignal.timeout."""
+    study = gd.create_study(gd.Sphere(3), study_name="s", rng=0)
+    page.add_init_script("AbortSignal.timeout = undefined")
+    page.goto(live(create_app(Board(study, lambda _: "Some words"))).address)
+    ready(page)
+    press(page, "ArrowLeft")
+    press(page, "ArrowLeft")
+    for key, action, left in (("ArrowUp", "tell", 3), ("z", "undo", 2)):
+        lost = lose_a_reply(page, action)
+        press(page, key)
+        assert lost == [200]
+        assert study.progress().answered == answered(page) == left
+        assert page.locator("[data-part=notice]").is_hidden()
+    assert "Taken back" in page.locator("[data-part=status]").inner_text()
+    study.tell(2, "a", rater="you")  # in another window: the page names the answer before
+    page.keyboard.press("z")
+    page.wait_for_selector("text=nothing was taken back")
+    assert study.progress().answered == 3
 
 
 def test_a_double_click_is_one_answer(page, address, leveller):
@@ -439,6 +482,70 @@ def test_a_pair_that_cannot_be_shown_is_skipped(page, live):
     page.goto(f"{server.address}/owner")
     page.click("summary:has-text('cannot be shown')")
     assert "RuntimeError: no such model" in page.locator("[data-part=trouble] pre").inner_text()
+
+
+@pytest.mark.parametrize("kind", ["picture", "html"])
+def test_what_the_browser_cannot_show_is_not_judged(page, live, kind):
+    """A picture that it cannot decode, and a page in whose place the server sends an error."""
+    study = gd.create_study(PLANE, x0=np.eye(2), study_name="tilt", rng=0)
+    shown = (b"\0\0\0\x18ftypheic" + b"x" * 100, "image/heic") if kind == "picture" else "<p>page"
+    if kind == "html":
+        page.route("**/duels/**", lambda route: route.fulfill(status=503, body="busy"))
+    page.goto(live(create_app(Board(study, lambda _: shown))).address)
+    page.wait_for_selector("text=This pair cannot be shown")
+    ready(page)
+    assert page.locator("text=This one cannot be shown.").count() == 2
+    page.keyboard.press("ArrowLeft")
+    assert page.locator(".choose:enabled").count() == 0
+    page.unroute_all()
+    press(page, "ArrowDown")
+    assert [duel.answer for duel in study.duels][:1] == ["skip"]
+
+
+def test_keys_that_scroll_a_text_are_no_answers(page, live):
+    numbers, words = (gd.create_study(gd.Sphere(50), study_name=f"s{n}", rng=0) for n in range(2))
+    boards = [Board(numbers), Board(words, lambda _: "Some words\n" * 90)]
+    server = live(create_app(boards))
+    page.set_viewport_size({"width": 900, "height": 520})
+    page.goto(f"{server.address}/s/s0")
+    ready(page)
+    page.focus(".panes pre")
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("ArrowUp")
+    page.wait_for_function("() => document.querySelector('.panes pre').scrollTop === 0")
+    assert page.evaluate("document.activeElement.tagName") == "PRE"
+    press(page, "ArrowRight")  # scrolls nothing
+    assert page.evaluate("document.activeElement.dataset.part") == "question"  # the text is gone
+    assert page.locator("[data-answer=tie] kbd").is_visible()
+    press(page, "ArrowUp")
+    assert [duel.answer in ("a", "b", "tie") for duel in numbers.duels] == [True, True, False]
+    page.goto(f"{server.address}/s/s1")
+    ready(page)
+    assert page.locator("[data-answer=tie] kbd").is_hidden()
+    page.keyboard.press("ArrowDown")
+    page.wait_for_function("() => scrollY > 0")
+    page.keyboard.press("ArrowLeft")
+    page.wait_for_function("() => document.querySelector('main').dataset.question === '1'")
+    assert len(words.duels[0].answer) == 1
+
+
+def test_a_click_into_a_page_of_html_keeps_the_keys(page, live):
+    study = gd.create_study(gd.Torus(2), study_name="s", rng=0)
+    page.goto(live(create_app(Board(study, lambda _: "<p>Some words</p>"))).address)
+    ready(page)
+    assert "the button below" in page.locator("[data-part=facts]").inner_text()
+    page.click(".panes iframe >> nth=1")
+    page.wait_for_function("() => document.activeElement.tagName === 'H1'")
+    press(page, "ArrowLeft")
+    assert study.progress().answered == 1
+
+
+def test_the_owners_page_follows_again_after_an_error_of_a_proxy(page, live):
+    study = gd.create_study(PLANE, x0=np.eye(2), study_name="tilt", rng=0)
+    page.route("**/api/events", lambda route: route.fulfill(status=502, body="bad"), times=1)
+    page.goto(f"{live(create_app(Board(study))).address}/owner")
+    page.wait_for_selector("text=Trying again")
+    page.wait_for_selector("text=Live")
 
 
 def sound(loud: float, seconds: float = 0.5, pitch: float = 440.0) -> bytes:
@@ -620,12 +727,44 @@ def test_sounds_are_heard_before_they_are_judged_and_as_loud(page, live):
     assert page.locator("text=not heard yet").count() == 2
 
 
+@pytest.mark.parametrize("kinds", ["1111", "10"])
+def test_several_sounds_and_one_beside_a_picture_are_heard_first(page, live, kinds):
+    study = gd.create_study(gd.Simplex(3), study_name="s", rng=0, choices=len(kinds))
+    turn = itertools.count()
+
+    def render(_):
+        n = next(turn)
+        played = kinds[n % len(kinds)] == "1"
+        loud = 0.8 / (1 + n % 2)
+        return (sound(loud, 0.2), "audio/wav") if played else Content(_png(), "image/png")
+
+    page.goto(live(create_app(Board(study, render))).address)
+    ready(page)
+    page.keyboard.press("2" if len(kinds) > 2 else "ArrowRight")
+    page.wait_for_selector("text=Listen to")
+    if len(kinds) > 2:
+        volumes = "[...document.querySelectorAll('.panes audio')].map((a) => a.volume)"
+        page.wait_for_function(f"() => Math.min(...{volumes}) < 1")
+        assert sorted(page.evaluate(volumes)) == pytest.approx([0.5, 0.5, 1, 1], rel=0.01)
+    for n in range(kinds.count("1")):
+        page.keyboard.press("x")
+        page.wait_for_function(
+            "(n) => document.querySelectorAll('.listen')[n].textContent.match(/heard$|playing/)",
+            arg=n,
+        )
+        page.wait_for_timeout(400)
+    page.wait_for_selector("text=not heard yet", state="detached")
+    press(page, "2" if len(kinds) > 2 else "ArrowRight")
+    assert study.progress().answered == 1
+
+
 def test_a_sound_that_cannot_be_played_is_skipped(page, live):
     study = gd.create_study(gd.Torus(2), study_name="s", rng=0)
     page.goto(live(create_app(Board(study, lambda _: (b"no sound", "audio/wav")))).address)
     page.wait_for_selector("text=This pair cannot be shown")
     assert page.locator("text=This one cannot be played.").count() >= 1
     ready(page)
+    page.keyboard.press("ArrowLeft")
     press(page, "ArrowDown")
     assert study.duels[0].answer == "skip"
 
@@ -929,6 +1068,7 @@ def test_each_state_is_told_to_a_screen_reader(page, live):
     study = gd.create_study(gd.Simplex(3), study_name="s", rng=0)
     picture = Content(_png(), "image/png", "a palette")
     options = {"question": "Which palette?", "answers": 1, "labels": ("red", "blue", "yellow")}
+    options["lang"] = "en-GB"
     server = live(create_app(Board(study, lambda _: picture, **options)))
     page.goto(server.address)
     ready(page)
@@ -949,6 +1089,8 @@ def test_each_state_is_told_to_a_screen_reader(page, live):
         'button "Finish" [disabled]',
     ):
         assert words in lines(said), said
+    spoken = page.evaluate("[...document.querySelectorAll('[lang=en-GB]')].map((e) => e.className)")
+    assert spoken == ["name", "", "media", "media"]  # title, question, what is shown
     page.keyboard.press("z")  # nothing to take back: said, not only shown
     page.wait_for_selector("text=There is no answer to take back")
     assert "alert: There is no answer to take back." in lines(tree(page))
@@ -999,12 +1141,16 @@ def test_the_best_of_four_by_click_and_by_key(page, live):
     press(page, "3")
     assert study.duels[0].answer[0] == shown[2]
     shown = study.duels[1].shown
+    french = "new KeyboardEvent('keydown', { key: '&', code: 'Digit1', bubbles: true })"
+    answer(page, lambda: page.evaluate(f"document.body.dispatchEvent({french})"))
+    assert study.duels[1].answer[0] == shown[0]
+    shown = study.duels[2].shown
     answer(page, lambda: page.click('[data-side="4"] .frame'))
-    assert study.duels[1].answer[0] == shown[3]
+    assert study.duels[2].answer[0] == shown[3]
     page.keyboard.press("ArrowLeft")  # there is no left here
     page.keyboard.press("h")
     page.wait_for_selector("dialog[open] li")
-    assert page.locator("dialog .media.chosen").count() == 2
+    assert page.locator("dialog .media.chosen").count() == 3
 
 
 def test_an_impossible_choice_is_told_by_click_and_by_key(page, live):
@@ -1126,7 +1272,8 @@ def test_a_study_is_answered_by_tab_and_enter_alone(page, live):
     page.wait_for_selector("[data-state=done]")
     go_to("Keep going")
     page.keyboard.press("Enter")
-    ready(page)
+    page.wait_for_selector("[data-state=question]")
+    assert page.evaluate("document.activeElement.dataset.part") == "question"
 
 
 def test_the_end_of_a_photo_is_told_to_a_screen_reader(page, live, photo):

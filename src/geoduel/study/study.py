@@ -452,13 +452,7 @@ class Study:
         durable: bool = True,
     ) -> Duel:
         """`tell`, which need not wait for the disk."""
-        if isinstance(duel, Duel):
-            number = duel.id
-        elif isinstance(duel, int | np.integer):
-            number = positive_int(duel, "duel", least=0)
-        else:
-            raise ArgumentError(f"duel must be a Duel or its id, got {duel!r:.80}")
-        rater = _rater(rater)
+        number, rater = _number(duel), _rater(rater)
 
         def decide() -> list[Event]:
             entries = self._book.entries
@@ -592,7 +586,7 @@ class Study:
             raise ArgumentError(f"{' and '.join(points)} are the same point")
         return list(points.values())
 
-    def undo(self, rater: str | None = None) -> Duel | None:
+    def undo(self, rater: str | None = None, duel: Duel | int | None = None) -> Duel | None:
         """Take back the last answer.
 
         The log keeps it, along with the undo; the method goes on as if it had not been given. The
@@ -602,6 +596,9 @@ class Study:
         ----------
         rater : str, optional
             Take back the last answer of this rater, by default of anyone.
+        duel : Duel or int, optional
+            The duel whose answer is meant, or its id. If that is not the last answer, nothing is
+            taken back: so whoever does not know whether a call arrived may repeat it.
 
         Returns
         -------
@@ -612,21 +609,31 @@ class Study:
         ------
         ArgumentError
             If the method has built on that answer: others answered what it led to.
+
+        Examples
+        --------
+        >>> import geoduel as gd
+        >>> study = gd.create_study(gd.Sphere(3), rng=0)
+        >>> for _ in range(2):
+        ...     duel = study.tell(study.ask(), "a")
+        >>> study.undo(duel=duel).id, study.undo(duel=duel)  # the second changes nothing
+        (1, None)
         """
         rater = _rater(rater)
+        wanted = None if duel is None else _number(duel)
         taken: list[int] = []
 
         def decide() -> list[Event]:
-            given = [g for g in self._book.given if rater is None or g.rater == rater]
-            taken[:] = [g.duel for g in given[-1:]]
-            if not given:
+            last = self._last(rater)
+            if last is None or wanted not in (None, last.duel):
                 return []
-            if self._book.is_built_on(given[-1]):
+            if self._book.is_built_on(last):
                 raise ArgumentError(
-                    f"the last answer of rater {rater!r}, to duel {taken[0]}, cannot be taken "
+                    f"the last answer of rater {rater!r}, to duel {last.duel}, cannot be taken "
                     "back: others have answered what followed from it"
                 )
-            event: Event = {"kind": "undo", "number": given[-1].number, "rater": rater}
+            taken.append(last.duel)
+            event: Event = {"kind": "undo", "number": last.number, "rater": rater}
             return [event if rater else event | {"rater": None, "holder": holders.me()}]
 
         with self._lock:
@@ -634,6 +641,18 @@ class Study:
             logger.debug("study %r: the answers to duels %s are taken back", self.name, taken)
             self._log_result()
             return self._duel(self._book.entries[taken[0]]) if taken else None
+
+    def last_answered(self, rater: str | None = None) -> int | None:
+        """Return the id of the duel whose answer `undo` would take back; None if there is none."""
+        with self._lock:
+            self._journal.read()
+            last = self._last(_rater(rater))
+            return None if last is None else last.duel
+
+    def _last(self, rater: str | None) -> Given | None:
+        """The last answer that counts, of the rater if named."""
+        said = reversed(self._book.given)
+        return next((g for g in said if rater is None or g.rater == rater), None)
 
     # -- other versions ----------------------------------------------------------------------------
 
@@ -1326,6 +1345,15 @@ class Study:
 
 
 # -- small things ----------------------------------------------------------------------------------
+
+
+def _number(duel: Duel | int) -> int:
+    """The id of a duel that may be given by itself."""
+    if isinstance(duel, Duel):
+        return duel.id
+    if isinstance(duel, int | np.integer):
+        return positive_int(duel, "duel", least=0)
+    raise ArgumentError(f"duel must be a Duel or its id, got {duel!r:.80}")
 
 
 def _verdicts(player: Player) -> dict[str, Verdict]:

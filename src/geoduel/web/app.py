@@ -56,7 +56,13 @@ class Ask(BaseModel):
     beyond: bool = Field(False, description="Go on although the page has ended.")
 
 
-class Tell(Ask):
+class About(Ask):
+    """What is about a run: nothing is done where the study is another one by now."""
+
+    run: str | None = Field(None, max_length=64, description="The run that a question came with.")
+
+
+class Tell(About):
     """An answer. With ``next`` the reply holds the next question."""
 
     id: int = Field(description="Number of the question.")
@@ -67,8 +73,17 @@ class Tell(Ask):
         "With 'slightly' or 'clearly' after a side: how much better it is. "
         "With 'infeasible' after a side or 'both': what cannot be.",
     )
-    run: str | None = Field(None, max_length=64, description="The question's run.")
     next: bool = True
+
+
+class Undo(About):
+    """Which answer to take back."""
+
+    id: int | None = Field(
+        None,
+        description="Number of its question, as ``last`` says. "
+        "If it is not the last answer any more, nothing is taken back.",
+    )
 
 
 class Join(BaseModel):
@@ -77,7 +92,7 @@ class Join(BaseModel):
     rater: str = Field(max_length=200, description="New in this study, unless the owner asks.")
 
 
-class Act(Ask):
+class Act(About):
     """A button of an own page."""
 
     name: str = Field(max_length=40, description="What to do.")
@@ -144,6 +159,7 @@ class QuestionReply(Reply):
     state: Literal["question", "wait", "finished"]
     run: str
     progress: ProgressReply
+    last: int | None = Field(None, description="Number of the question that undo would ask again.")
     id: int | None = None
     role: str | None = None
     left: PaneReply | None = None
@@ -581,7 +597,7 @@ def _ask(board: OneBoard, body: Ask, request: Request) -> Response:
 
 @_api.post("/studies/{key}/tell", response_model=QuestionReply, summary="Tell an answer")
 def _tell(board: OneBoard, body: Tell, request: Request) -> Response:
-    """Store an answer. The second answer to a question changes nothing."""
+    """Store an answer. Another answer to the question changes nothing, and does not count."""
     rater = _writer(request, board, body)
     counted = board.tell(body.id, body.answer, rater, body.run)
     if not body.next:
@@ -592,10 +608,10 @@ def _tell(board: OneBoard, body: Tell, request: Request) -> Response:
 
 
 @_api.post("/studies/{key}/undo", response_model=QuestionReply, summary="Take the last answer back")
-def _undo(board: OneBoard, body: Ask, request: Request) -> Response:
-    """Take back the rater's last answer and ask its question again."""
+def _undo(board: OneBoard, body: Undo, request: Request) -> Response:
+    """Take back the rater's last answer and ask its question again; with ``id`` at most once."""
     rater = _writer(request, board, body)
-    reply = board.undo(rater)
+    reply = board.undo(rater, body.id, body.run)
     if reply is None:
         raise HTTPException(409, "there is no answer to take back")
     return JSONResponse(reply)
@@ -618,7 +634,7 @@ def _act(board: OneBoard, body: Act, request: Request) -> OutcomeReply:
     _writer(request, board, body)
     if not board.solo or board.act is None:
         raise HTTPException(404, "there is nothing else to do here")
-    board.act(body.name, body.value)
+    board.do(body.name, body.value, body.run)
     return _finish(board, body, request)
 
 

@@ -32,7 +32,7 @@ from ..errors import (
 from ..methods.people.questions import PersonMethod
 from ..study.log import STRENGTHS
 from ..study.names import claim, link_numbers, revoke_link
-from ..study.ranking import LETTERS
+from ..study.ranking import LETTERS, canonical
 from ..study.study import Study
 from .numbers import Numbers, as_json, numbers, unit, within
 from .panes import Content, Turned, content, plain
@@ -49,6 +49,7 @@ ANSWERS = (*SIDES, "a", "b", "tie", "skip")
 CANNOT = re.compile(r"(left|right|a|b|both) infeasible")
 GRADED = re.compile(rf"(left|right|a|b) ({'|'.join(STRENGTHS)})")
 RANKING = re.compile(r"[1-6](=?[1-6])*(>[1-6](=?[1-6])*)*")  # by the places on the page
+_LANG = re.compile(r"[A-Za-z]{2,8}(-[A-Za-z0-9]{1,8})*")
 _CACHE_BYTES = 64_000_000
 _SLOW = 0.06  # seconds to draw a choice; beyond it the next question is fetched ahead
 _FEWEST = 3  # answers before a stated accuracy is believed
@@ -72,6 +73,9 @@ class Board:
         Name on the page; by default the study's.
     question : str
         What to ask.
+    lang : str, optional
+        Language in which the title, the question and what is shown are read out, such as "de" or
+        "pt-BR". The page's own words are English.
     accuracy : float, optional
         Geodesic length: the page ends when the best point is known as well as this.
     answers : int, optional
@@ -117,7 +121,7 @@ class Board:
     >>> question = board.ask("Ann")
     >>> board.key, question["state"]
     ('colours', 'question')
-    >>> [board.tell(question["id"], "left", "Ann") for _ in range(2)]  # the second does not count
+    >>> [board.tell(question["id"], said, "Ann") for said in ("left", "right")]  # too late
     [True, False]
     """
 
@@ -133,6 +137,7 @@ class Board:
         *,
         title: str | None = None,
         question: str = "Which one is better?",
+        lang: str | None = None,
         accuracy: float | None = None,
         answers: int | None = None,
         labels: Sequence[str] = (),
@@ -158,6 +163,11 @@ class Board:
                 text(value, name)
         self.study, self.render = study, _of_items(study, render) or plain
         self.title, self.question = title or study.name, question
+        if lang is not None and not _LANG.fullmatch(text(lang, "lang")):
+            raise ArgumentError(
+                f'lang must be a language such as "de" or "pt-BR", got {lang!r:.80}'
+            )
+        self.lang = lang or "en"
         self.accuracy = None if accuracy is None else positive(accuracy, "accuracy")
         if ranking not in (True, False, "ends"):
             raise ArgumentError(f'ranking must be True, False or "ends", got {ranking!r}')
@@ -183,6 +193,7 @@ class Board:
         """Traceback of the last error of ``render``, for the owner."""
         self._links, self._links_read = link_numbers(study), time.monotonic()
         self._reading = threading.Lock()
+        self._acting = threading.Lock()
         self._lock = threading.Lock()  # for the cache: never held for long
         self._pen = threading.Lock()  # the user's function need not be safe for threads
         self._shown: OrderedDict[tuple[Any, ...], Content | Turned] = OrderedDict()
@@ -215,16 +226,16 @@ class Board:
         """
         progress = self.progress(rater)
         if not beyond and (reason := self._ended(progress)):
-            return self._reply("finished", reason=reason, progress=progress)
+            return self._reply("finished", rater, reason=reason, progress=progress)
         try:
             # With one question at a time, asking again returns the same one.
             held = self.study.ask(2 if self._fetches_ahead() else 1, rater=rater)
         except NothingToAskError as error:
-            return self._reply("wait", retry_after=error.retry_after, progress=progress)
+            return self._reply("wait", rater, retry_after=error.retry_after, progress=progress)
         except StudyFinishedError as error:
-            return self._reply("finished", reason=error.reason, progress=progress)
+            return self._reply("finished", rater, reason=error.reason, progress=progress)
         duels = sorted(held if isinstance(held, list) else [held], key=lambda duel: duel.id)
-        return self._question(duels[0], progress, duels[1:])
+        return self._question(duels[0], rater, progress, duels[1:])
 
     def tell(self, duel_id: int, answer: str, rater: str, run: str | None = None) -> bool:
         """Store an answer.
@@ -247,8 +258,8 @@ class Board:
         Returns
         -------
         bool
-            True if it counts; False for the second answer to a question, for one that went to
-            someone else meanwhile, and for one of another study.
+            True if it counts, also where it is told again. False for another answer than the one
+            that was told, for a question that went to someone else, and for another study's.
 
         Raises
         ------
@@ -279,21 +290,43 @@ class Board:
             self.study.tell(duel.id, answer, rater=rater)
         except AlreadyAnsweredError:
             self._open.pop(duel.id, None)
-            return False
+            stored = self.study.duel(duel.id)  # perhaps this one, whose reply was lost
+            return stored.rater == rater and _same(stored, answer)
         self._open.pop(duel.id, None)
         self.version += 1
         self._since[rater] += answer != "skip"
         return True
 
-    def undo(self, rater: str) -> dict[str, Any] | None:
-        """Take back the rater's last answer and return its question; None: there is none."""
-        duel = self.study.undo(rater=rater)
+    def undo(
+        self, rater: str, duel_id: int | None = None, run: str | None = None
+    ) -> dict[str, Any] | None:
+        """Take back the rater's last answer and return its question; None: there is none.
+
+        Parameters
+        ----------
+        rater : str
+            Whose answer.
+        duel_id : int, optional
+            The question whose answer is meant: a reply's ``last``. If that is not the last answer
+            any more, nothing is taken back, and the present question is returned.
+        run : str, optional
+            The `run` of that question; of another study nothing is taken back.
+        """
+        if run not in (None, self.run):
+            return self.ask(rater, beyond=True)
+        duel = self.study.undo(rater=rater, duel=duel_id)
         if duel is None:
-            return None
+            return None if duel_id is None else self.ask(rater, beyond=True)
         self._open.clear()
         self._progress = None
         self.version += 1
-        return self._question(duel, self.progress(rater), [])
+        return self._question(duel, rater, self.progress(rater), [])
+
+    def do(self, name: str, value: float | None = None, run: str | None = None) -> None:
+        """Do what a button of an own page stands for, if ``run`` is None or the present `run`."""
+        with self._acting:
+            if self.act is not None and run in (None, self.run):
+                self.act(name, value)
 
     def duel(self, duel_id: int) -> Duel:
         """Return a question by its number."""
@@ -631,11 +664,12 @@ class Board:
     def _fetches_ahead(self) -> bool:
         return self._drawing > _SLOW if self.ahead is None else self.ahead
 
-    def _reply(self, state: str, **more: Any) -> dict[str, Any]:
-        return {"state": state, "run": self.run, **more}
+    def _reply(self, state: str, rater: str, **more: Any) -> dict[str, Any]:
+        last = self.study.last_answered(rater)
+        return {"state": state, "run": self.run, "last": last, **more}
 
     def _question(
-        self, duel: Duel, progress: dict[str, Any], following: list[Duel]
+        self, duel: Duel, rater: str, progress: dict[str, Any], following: list[Duel]
     ) -> dict[str, Any]:
         for one in (duel, *following):
             self._open[one.id] = one
@@ -648,7 +682,13 @@ class Board:
         else:
             more |= {"strengths": self.strengths, "infeasible": self.infeasible}
         return self._reply(
-            "question", id=duel.id, role=duel.role, progress=progress, preload=preload, **more
+            "question",
+            rater,
+            id=duel.id,
+            role=duel.role,
+            progress=progress,
+            preload=preload,
+            **more,
         )
 
     def _panes(self, duel: Duel) -> dict[str, Any]:
@@ -743,6 +783,15 @@ def _of_items(study: Study, render: Callable[..., Any] | None) -> Callable[[Any]
     if len(needed) != 2:
         return render
     return lambda point: render(point, int(items.nearest(point)[0]))
+
+
+def _same(duel: Duel, answer: str) -> bool:
+    """Whether the duel was given this answer, which names points."""
+    if duel.more:
+        return duel.answer == canonical(answer, len(duel.points))
+    if duel.infeasible is not None:
+        return answer == f"{duel.infeasible} infeasible"
+    return answer == " ".join(filter(None, (duel.answer, duel.strength)))
 
 
 def _run(study: Study) -> str:

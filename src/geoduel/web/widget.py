@@ -60,6 +60,7 @@ class DuelWidget(anywidget.AnyWidget):
     # The notebook's own buttons and headings are none of ours.
     _css = f"@scope (.geoduel) {{ {static('style.css').decode()} }}"
     question = traitlets.Unicode().tag(sync=True)
+    lang = traitlets.Unicode().tag(sync=True)
     answers = traitlets.Int(0).tag(sync=True)
     best = traitlets.List().tag(sync=True)
     progress = traitlets.Dict().tag(sync=True)
@@ -68,7 +69,7 @@ class DuelWidget(anywidget.AnyWidget):
         self, study: Study, render: Callable[[Any], Any] | None = None, **options: Any
     ) -> None:
         self.board = Board(study, render, solo=True, **options)
-        super().__init__(question=self.board.question)
+        super().__init__(question=self.board.question, lang=self.board.lang)
         self.on_msg(self._hear)
         self._follow()
 
@@ -88,7 +89,7 @@ class DuelWidget(anywidget.AnyWidget):
             self._follow()
             return board.ask(_RATER, beyond=beyond) | {"counted": counted}
         if action == "undo":
-            found = board.undo(_RATER)
+            found = board.undo(_RATER, body.get("id"), body.get("run"))
             if found is None:
                 raise LookupError("there is no answer to take back")
             self._follow()

@@ -15,16 +15,21 @@ const PAUSE = 200; // ms in which a question takes no answer: nobody can have lo
 
 const HEARD = 2; // seconds of each sound or film before it may be judged, or all of a shorter one
 const ARROW = { left: "←", right: "→" };
-const LETTER = { left: "A", right: "B" };
+const LETTERS = "ABCDEF"; // of sounds
+const LETTERS_OFF = "geoduel: no keys of one letter"; // name of what the browser remembers
 const NTH = ["First", "Second", "Third", "Fourth", "Fifth", "Sixth"];
 const touch = matchMedia("(hover: none)").matches;
-const HINT = touch ? "Tap the one you prefer." : "Click the one you prefer, or press ← or →.";
-const hint = (count, { ranking, strengths }) => {
+const PICTURES = ["image", "turned", "video"]; // what is chosen by a click on it
+const PLAYED = ["audio", "video"];
+const hint = (question) => {
+  const { ranking, strengths } = question, panes = panesOf(question), count = panes.length;
+  const press = touch ? "Tap" : "Click";
+  const at = panes.every((pane) => PICTURES.includes(pane?.kind ?? "image")) ? press : `${press} the button below`;
   if (strengths) return touch ? "Tap how much better it is."
     : "Click how much better it is, or press 1 to 4.";
-  if (count === 2) return HINT;
+  if (count === 2) return touch ? `${at} the one you prefer.` : `${at} the one you prefer, or press ← or →.`;
   const which = "the best one" + (ranking ? `, then the ${ranking === "ends" ? "worst" : "next best"}` : "");
-  return touch ? `Tap ${which}.` : `Click ${which}, or press 1 to ${count}.`;
+  return touch ? `${at} ${which}.` : `${at} ${which}, or press 1 to ${count}.`;
 };
 const FILES = { image: "Picture", turned: "Picture", audio: "Sound", video: "Film", html: "Page" };
 
@@ -34,7 +39,7 @@ const MARKUP = `
   <p class="hidden" role="status" data-part="status"></p>
   <div class="notice" role="alert" data-part="notice" hidden></div>
   <section class="ask" data-part="ask">
-    <h1 data-part="question"></h1>
+    <h1 data-part="question" tabindex="-1"></h1>
     <div class="panes" data-part="panes"></div>
     <div class="player" data-part="player" role="group" aria-label="Player" hidden>
       <button type="button" data-do="toggle"><kbd>X</kbd> <span data-part="toggle"></span></button>
@@ -61,7 +66,7 @@ const MARKUP = `
     </div>
   </section>
   <section class="waiting" data-part="waiting" hidden>
-    <h1>One moment</h1>
+    <h1 tabindex="-1">One moment</h1>
     <p>Others are answering. The next question comes by itself.</p>
     <button type="button" data-do="undo">Undo my last answer</button>
   </section>
@@ -97,6 +102,7 @@ const MARKUP = `
     <ol data-part="list"></ol>
     <div class="row"><button type="button" data-do="newer">Newer</button>
       <span data-part="range"></span><button type="button" data-do="older">Older</button></div>
+    <label class="check"><input type="checkbox" data-part="letters"> Keys of one letter or figure</label>
   </dialog>`;
 
 const MUCH = { slightly: "A little better", clearly: "Clearly better" };
@@ -131,21 +137,26 @@ export function mount(root, server, options = {}) {
   const bestMedia = part.best.firstElementChild;
   const button = (name) => root.querySelectorAll(`[data-do=${name}]`);
   const zoom = { scale: 1, x: 0, y: 0 };
+  let run, last = null; // of the latest reply: its run, and the question that undo would ask again
   let question = null, outcome = null, busy = false, timed = false, beyond = false, start = 0, waiter = 0;
-  let players = null; // those of the two sides, where these are sounds or films
+  let players = null; // where there are sounds or films
+  let unseen = false; // whether one of the choices cannot be shown
 
   const ending = options.ending?.({ root, part, button, call, alone, again, notice, fill: (...all) => fill(...all, server.url), say });
   part.question.textContent = options.question ?? "Which one is better?";
+  part.question.lang = options.lang ?? "en";
   const ratio = Number(root.dataset.ratio) || 0; // known before the pictures come
   if (ratio) root.style.setProperty("--ratio", ratio);
   state("loading");
 
   // -- talking to the server -------------------------------------------------------------------
 
-  async function call(action, body = {}) {
+  // What is sent again says what it is about, so that it is done once though a reply was lost.
+  async function call(action, more = {}) {
+    const body = { rater, beyond, run, ...more };
     for (let attempt = 0; ; attempt++) {
       try {
-        const reply = await server.send(action, { rater, beyond, ...body });
+        const reply = await server.send(action, body);
         if (!timed) notice(""); // one with an end of its own stays until then
         return reply;
       } catch (error) {
@@ -161,6 +172,7 @@ export function mount(root, server, options = {}) {
   // Do one thing at a time: a second click or key while the first is under way is dropped.
   async function alone(work) {
     if (busy) return;
+    const within = root.contains(focused());
     busy = true;
     root.setAttribute("aria-busy", "true");
     try {
@@ -173,8 +185,15 @@ export function mount(root, server, options = {}) {
     } finally {
       busy = false;
       root.removeAttribute("aria-busy");
+      if (within && isLost(focused())) heading().focus();
     }
   }
+
+  // Where the keys go on: what had them may be gone, hidden or disabled.
+  const focused = () => root.getRootNode().activeElement;
+  const isLost = (at) => !at || at === document.body
+    || (root.contains(at) && (at.disabled || !at.getClientRects().length));
+  const heading = () => root.querySelector(":scope > section:not([hidden]) > h1");
 
   const next = () => alone(async () => show(await call("ask")));
 
@@ -185,6 +204,7 @@ export function mount(root, server, options = {}) {
     part.panes.dataset.count = sides.length;
     media = Object.fromEntries(
       sides.map((s) => [s, root.querySelector(`[data-side="${s}"] .media`)]));
+    for (const place of Object.values(media)) place.lang = options.lang ?? "en";
   }
 
   // Marks a place as the next best, or takes the mark away; all but one marked, it is an answer.
@@ -216,9 +236,9 @@ export function mount(root, server, options = {}) {
 
   function answer(what) {
     if (["fresh", "sent"].includes(root.dataset.state)) quick();
+    else if (players && what !== "skip" && !players.heard())
+      notice(`${players.films ? "Watch" : "Listen to"} ${{ 1: "it", 2: "both" }[players.count] ?? "all"} first.`, 3000);
     else if (question?.ranking && sides.includes(what)) rank(what);
-    else if (players && what !== "skip" && !SIDES.every((side) => players[side].heard))
-      notice(`${players.sound ? "Listen to" : "Watch"} both first.`, 3000);
     else tell(what);
   }
 
@@ -226,25 +246,26 @@ export function mount(root, server, options = {}) {
   const quick = () => notice("That was quick: only the first click counts.", 2500);
 
   const tell = (what) => alone(async () => {
-    if (root.dataset.state !== "question" || (unseen(question) && what !== "skip")) return;
+    if (root.dataset.state !== "question" || (unseen && what !== "skip")) return;
     players?.pause();
     root.querySelector(`[data-side="${ungraded(what)}"]`)?.classList.add("chosen");
     root.dataset.state = "sent";
-    const reply = await call("tell", { id: question.id, run: question.run, answer: what });
+    const reply = await call("tell", { id: question.id, answer: what });
     if (reply.counted === false) notice("That question had been answered already. Here is another.");
     await show(reply);
   });
 
   const undo = () => ranks.length && root.dataset.state === "question" ? rank(ranks.at(-1))
     : alone(async () => {
-    try {
-      await show(await call("undo"));
-      say("Taken back. The question is asked again.");
-    } catch (error) {
-      if (error.status !== 409) throw error;
-      say("There is no answer to take back.");
-      notice("There is no answer to take back.", 2500);
-    }
+    const id = last;
+    const reply = id === null ? null : await call("undo", { id });
+    if (reply) await show(reply);
+    const taken = reply?.id === id;
+    const said = taken ? "Taken back. The question is asked again."
+      : reply ? "Another answer has come since: nothing was taken back."
+      : "There is no answer to take back.";
+    say(said);
+    if (!taken) notice(said, 2500);
   });
 
   const finish = () => alone(async () => done(await call("finish"), "stopped"));
@@ -258,6 +279,7 @@ export function mount(root, server, options = {}) {
 
   async function show(reply) {
     clearTimeout(waiter);
+    ({ run, last } = reply);
     facts(reply.progress);
     if (reply.state === "wait") {
       state("waiting");
@@ -269,10 +291,11 @@ export function mount(root, server, options = {}) {
       ranks = [];
       const panes = panesOf(reply);
       lay(reply.panes ? panes.map((_, i) => String(i + 1)) : SIDES);
-      await Promise.all(sides.map((side, i) => fill(media[side], panes[i], nth(i), server.url)));
-      players = reply.panes ? null : together(reply);
+      const shown = await Promise.all(
+        sides.map((side, i) => fill(media[side], panes[i], nth(i), server.url)));
+      unseen = shown.includes(false);
+      players = together(panes);
       root.classList.toggle("several", !!reply.panes);
-      if (reply.panes) part.player.hidden = true;
       root.querySelectorAll(".chosen").forEach((e) => e.classList.remove("chosen"));
       ranked();
       facts(reply.progress); // the hint is for so many panes
@@ -280,15 +303,13 @@ export function mount(root, server, options = {}) {
       look();
       part.view.hidden = !["turned", "image"].includes(panes[0].kind);
       button("grid")[0].hidden = panes[0].kind !== "turned";
-      const failed = unseen(reply);
-      root.querySelectorAll("[data-answer]").forEach((b) => {
-        b.disabled = failed && b.dataset.answer !== "skip";
-      });
+      root.querySelectorAll("[data-answer]").forEach((b) => (b.disabled = false));
       root.querySelectorAll("[data-cannot]").forEach((b) => (b.hidden = !reply.infeasible));
       root.querySelectorAll("[data-strengths]").forEach((b) => (b.hidden = !reply.strengths));
       root.querySelectorAll(".pane > .choose").forEach((b) => (b.hidden = !!reply.strengths));
-      if (failed) notice("This pair cannot be shown. Skip it: the next one follows.");
+      if (unseen) failed();
       state("fresh");
+      root.classList.toggle("long", scrolls(part.panes));
       root.dataset.question = reply.id;
       say(`Question ${reply.progress.answered + 1}. ${part.question.textContent} ${words(reply.progress)}`);
       reply.preload.forEach((path) => server.preload?.(path));
@@ -386,7 +407,7 @@ export function mount(root, server, options = {}) {
 
   function facts(progress) {
     const fresh = progress.own === 0;
-    part.facts.textContent = fresh ? [hint(sides.length, question ?? {}), toGo(progress)].filter(Boolean).join(" · ") : words(progress);
+    part.facts.textContent = fresh ? [hint(question ?? {}), toGo(progress)].filter(Boolean).join(" · ") : words(progress);
     part.finish.disabled = progress.own === 0 && !ending; // which starts from nothing, too
     part.facts.dataset.answered = progress.answered;
     const bar = root.querySelector(".bar");
@@ -411,50 +432,59 @@ export function mount(root, server, options = {}) {
 
   // -- sound and film --------------------------------------------------------------------------
 
-  // Both sides keep the same position: of two sounds one is heard, two films run side by side.
-  function together({ left, right }) {
-    const kind = left.kind === right.kind && left.kind;
-    part.player.hidden = !["audio", "video"].includes(kind);
+  // All keep the same position: of sounds one is heard, films run side by side.
+  function together(panes) {
+    const places = sides.filter((_, i) => PLAYED.includes(panes[i].kind));
+    part.player.hidden = !places.length;
     root.classList.toggle("plays", !part.player.hidden);
-    if (part.player.hidden) return null;
-    const pair = { sound: kind === "audio", active: "left", pause };
-    const all = SIDES.map((side) => media[side].querySelector(kind));
-    SIDES.forEach((side, i) => {
-      const player = all[i], one = (pair[side] = { heard: false });
-      let last = 0, seconds = 0;
+    if (!places.length) return null;
+    const films = places.every((side) => media[side].dataset.kind === "video");
+    const all = places.map((side) => media[side].querySelector("audio, video"));
+    const whole = places.map(() => false); // which of them were heard
+    let active = 0;
+    all.forEach((player, i) => {
+      let at = 0, seconds = 0, again = true;
       player.addEventListener("timeupdate", () => {
-        const step = player.currentTime - last;
-        last = player.currentTime;
+        const step = player.currentTime - at;
+        at = player.currentTime;
         if (step > 0 && step < 1) seconds += step;
-        heard(one, seconds >= Math.min(HEARD, 0.9 * player.duration));
-        if (pair.active !== side) return;
+        heard(i, seconds >= Math.min(HEARD, 0.9 * player.duration));
+        if (active !== i) return;
         part.seek.value = (1000 * player.currentTime) / player.duration || 0;
-        const other = all[1 - i];
-        if (!pair.sound && !other.paused && Math.abs(other.currentTime - last) > 0.15)
-          other.currentTime = last;
+        if (films) all.forEach((other) => {
+          if (!other.paused && Math.abs(other.currentTime - at) > 0.15) other.currentTime = at;
+        });
       });
       player.addEventListener("ended", () => {
-        heard(one, true);
-        if (pair.active === side) play(side, 0);
+        heard(i, true);
+        if (active === i) play(i, 0);
       });
-      player.addEventListener("error", () => {
-        media[side].replaceChildren(element("pre", "This one cannot be played.", "prose"));
+      const broken = () => {
+        if (!player.isConnected) return; // of a question before
+        if (again) {
+          again = false; // a server that is busy is asked once more
+          setTimeout(() => player.load(), 500);
+          return;
+        }
+        unshown(media[places[i]], "", "This one cannot be played.");
         failed();
-      });
+      };
+      player.addEventListener("error", broken);
+      if (player.error) setTimeout(broken); // before anybody listened
     });
-    if (pair.sound && left.matched !== false) match(all);
-    function heard(one, enough) {
-      one.heard ||= enough;
+    if (all.length > 1 && panes.every((pane) => pane.kind === "audio") && panes[0].matched !== false)
+      match(all);
+    function heard(i, enough) {
+      whole[i] ||= enough;
       told();
     }
-    function play(side, at) {
-      pair.active = side;
-      SIDES.forEach((each, i) => {
-        const on = !pair.sound || each === side;
-        if (at < all[i].duration) all[i].currentTime = at;
-        all[i].muted = each !== side;
-        if (on) all[i].play().catch(() => {});
-        else all[i].pause();
+    function play(i, at) {
+      active = i;
+      all.forEach((player, j) => {
+        if (at < player.duration) player.currentTime = at;
+        player.muted = j !== i;
+        if (films || j === i) player.play().catch(() => {});
+        else player.pause();
       });
       told();
     }
@@ -463,30 +493,31 @@ export function mount(root, server, options = {}) {
       told();
     }
     const running = () => all.some((player) => !player.paused);
-    const position = () => all[SIDES.indexOf(pair.active)].currentTime;
-    pair.listen = (side) => play(side, position());
-    pair.toggle = () => {
-      if (!pair.sound && running()) pause();
-      else play(pair.sound && running() ? other(pair.active) : pair.active, position());
-    };
-    pair.seek = (share) => all.forEach((player) => {
-      if (player.duration) player.currentTime = share * player.duration;
-    });
+    const position = () => all[active].currentTime;
+    const following = () => (active + 1) % all.length;
+    const switches = () => !films && all.length > 1 && running();
     function told() {
-      const on = running();
-      part.toggle.textContent = !pair.sound ? (on ? "Pause" : "Play both")
-        : `${on ? "Switch to" : "Play"} ${LETTER[on ? other(pair.active) : pair.active]}`;
-      if (!pair.sound) return;
-      SIDES.forEach((side, i) => {
+      const on = running(), name = (i) => letter(media[places[i]].closest("[data-side]"));
+      part.toggle.textContent = switches() ? `Switch to ${name(following())}`
+        : on ? "Pause" : !films || all.length === 1 ? `Play ${name(active)}` : all.length === 2 ? "Play both" : "Play all";
+      places.forEach((side, i) => {
         const card = media[side].querySelector(".listen");
         if (!card) return;
         card.classList.toggle("playing", !all[i].paused);
         card.lastElementChild.textContent =
-          !all[i].paused ? "playing" : pair[side].heard ? "heard" : "not heard yet";
+          !all[i].paused ? "playing" : whole[i] ? "heard" : "not heard yet";
       });
     }
     told();
-    return pair;
+    return {
+      films, pause, count: all.length,
+      heard: () => whole.every(Boolean),
+      listen: (side) => play(places.indexOf(side), position()),
+      toggle: () => (switches() ? play(following(), position()) : running() ? pause() : play(active, position())),
+      seek: (share) => all.forEach((player) => {
+        if (player.duration) player.currentTime = share * player.duration;
+      }),
+    };
   }
 
   // A louder one sounds better: the louder of two is made as quiet as the other.
@@ -508,11 +539,12 @@ export function mount(root, server, options = {}) {
   }
 
   function failed() {
+    unseen = true;
     players?.pause();
     players = null;
     part.player.hidden = true;
     root.querySelectorAll("[data-answer]").forEach((b) => (b.disabled = b.dataset.answer !== "skip"));
-    notice("This pair cannot be shown. Skip it: the next one follows.");
+    notice("This pair cannot be shown. Skip it, and the next one follows; or reload the page, and it is tried again.");
   }
 
   function look() {
@@ -614,17 +646,36 @@ export function mount(root, server, options = {}) {
     else if (!dragged) answer(target.closest(".pane").dataset.side);
   });
 
+  // Whether ↑ and ↓ scroll: a text that has the keys, or texts that the window does not hold.
+  const scrolls = (target) => Boolean(target.closest?.("pre[tabindex]")
+    || (part.panes.querySelector(".prose") && part.ask.offsetHeight > window.innerHeight));
+
+  // A click into a page of HTML takes the keys along. They come back, unless scripts may wait for
+  // them there, or Tab has led there, to scroll.
+  let tabbed = -Infinity;
+  const back = () => setTimeout(() => {
+    const frame = focused();
+    if (!root.contains(frame) || !frame.matches("iframe") || frame.sandbox.contains("allow-scripts")) return;
+    if (performance.now() - tabbed > 500) heading()?.focus({ preventScroll: true });
+  });
+  window.addEventListener("blur", back);
+
   keys.addEventListener("keydown", (event) => {
+    if (event.key === "Tab") tabbed = performance.now();
     if (event.ctrlKey || event.metaKey || event.altKey || part.history.open) return;
+    if (!part.letters.checked && event.key.length === 1 && event.key !== " ") return;
     if (ending?.key(event)) return event.preventDefault();
     if (event.target.closest?.("input, textarea, select, audio, video")) return;
+    if (["ArrowUp", "ArrowDown", " "].includes(event.key) && !event.shiftKey && scrolls(event.target)) return;
     const key = event.key.length === 1 ? event.key.toLowerCase() : event.key;
+    // Where figures take Shift, as in France, they are meant without it, too.
+    const figure = /^Digit\d$/.test(event.code) && !event.shiftKey ? event.code.at(-1) : key;
     const free = !event.target.closest?.("button, a, summary"); // which Space presses
     const action = { z: "undo", g: "grid", h: "history", "+": "in", "=": "in", "-": "out",
       ...(question?.ranking && ranks.length && free && { Enter: "ranked" }),
       ...(players && { x: "toggle", ...(free && { " ": "toggle" }) }) }[key];
-    const digit = question?.strengths ? GRADED[key]
-      : sides.length > 2 && sides.includes(key) ? key : undefined;
+    const digit = question?.strengths ? GRADED[figure]
+      : sides.length > 2 && sides.includes(figure) ? figure : undefined;
     const arrow = sides.length > 2 && SIDES.includes(KEYS[key]) ? undefined : KEYS[key];
     const cannot = event.shiftKey && question?.infeasible ? CANNOT[key] : undefined;
     const said = root.dataset.state === "done" ? undefined : cannot ?? digit ?? arrow;
@@ -634,6 +685,10 @@ export function mount(root, server, options = {}) {
     if (said) answer(said);
     else actions[action]();
   });
+
+  // Who dictates to the computer, or hits keys by chance, switches off those that need no other key.
+  part.letters.checked = kept(LETTERS_OFF) !== "1";
+  part.letters.addEventListener("change", () => kept(LETTERS_OFF, part.letters.checked ? "0" : "1"));
 
   part.seek.addEventListener("input", () => players?.seek(part.seek.value / 1000));
 
@@ -678,8 +733,19 @@ export function mount(root, server, options = {}) {
   next();
   return () => {
     clearTimeout(waiter);
+    window.removeEventListener("blur", back);
     players?.pause();
   };
+}
+
+// What this browser remembers; nothing where it may not.
+function kept(name, value) {
+  try {
+    if (value !== undefined) localStorage.setItem(name, value);
+    return localStorage.getItem(name);
+  } catch {
+    return null;
+  }
 }
 
 export function element(tag, text = "", className = "") {
@@ -689,18 +755,49 @@ export function element(tag, text = "", className = "") {
   return made;
 }
 
-// Show what a pane holds; `url` is where its picture is found.
+// What `get` brings, or null where that is an error: a server that is busy is asked once more.
+async function twice(get) {
+  for (const pause of [0, 500]) {
+    if (pause) await new Promise((done) => setTimeout(done, pause));
+    try {
+      return await get();
+    } catch {
+      // the next time
+    }
+  }
+  return null;
+}
+
+async function picture(url) {
+  const made = new Image();
+  made.dataset.url = made.src = url;
+  await made.decode();
+  return made;
+}
+
+// A frame does not tell whether what it shows is a page or an error.
+async function exists(url) {
+  if (url.startsWith("data:") || (await fetch(url, { method: "HEAD" })).ok) return true;
+  throw new Error("an error in place of a page");
+}
+
+// Say in the place of what cannot be shown that it cannot; false, as of `fill`.
+function unshown(place, words, why = "This one cannot be shown.") {
+  place.replaceChildren(element("pre", [why, words].filter(Boolean).join("\n"), "prose"));
+  return false;
+}
+
+// Show what a pane holds; `url` is where its picture is found. False if it cannot be shown.
 export async function fill(place, pane, label, address) {
   const url = pane.url && address(pane.url).toString();
   place.dataset.kind = pane.kind;
   const image = place.querySelector("img");
-  if (pane.kind === "turned" && image?.dataset.url === url) return;
+  if (pane.kind === "turned" && image?.dataset.url === url) return true;
   if (pane.kind === "turned" || pane.kind === "image") {
-    const fresh = new Image();
-    fresh.dataset.url = fresh.src = url;
+    const fresh = await twice(() => picture(url));
+    if (!fresh) return unshown(place, pane.alt);
     fresh.alt = pane.alt || label;
     fresh.draggable = false;
-    await fresh.decode().catch(() => {}); // a picture that cannot be shown shows its words
     const stage = element("div", "", "stage");
     stage.append(fresh);
     if (pane.kind === "turned") stage.append(element("div", "", "cut"));
@@ -710,6 +807,7 @@ export async function fill(place, pane, label, address) {
     frame.append(stage);
     place.replaceChildren(frame);
   } else if (pane.kind === "html") {
+    if (!(await twice(() => exists(url)))) return unshown(place, pane.alt);
     const frame = element("iframe");
     frame.setAttribute("sandbox", pane.scripts ? "allow-scripts" : "");
     frame.title = pane.alt || label;
@@ -720,15 +818,16 @@ export async function fill(place, pane, label, address) {
     const text = element("pre", pane.text, prose ? "prose" : "");
     place.replaceChildren(text);
     if (text.scrollHeight > text.clientHeight) text.tabIndex = 0; // scrolled by keys, too
+    return pane.kind === "text";
   } else {
     const player = element(pane.kind);
     player.src = url;
     player.preload = "auto";
     player.playsInline = true;
     player.setAttribute("aria-label", pane.alt || label);
-    const [side] = SIDES.filter((name) => name === place.closest("[data-side]")?.dataset.side);
-    player.controls = !side;
-    if (!side) place.replaceChildren(player);
+    const choice = place.closest("[data-side]"); // of a question, which has a player for all
+    player.controls = !choice;
+    if (!choice) place.replaceChildren(player);
     else if (pane.kind === "video") {
       const frame = element("div", "", "frame");
       frame.append(player);
@@ -739,13 +838,14 @@ export async function fill(place, pane, label, address) {
       const card = element("button", "", "listen");
       card.type = "button";
       card.dataset.do = "listen";
-      card.append(element("b", LETTER[side]), element("small"));
+      card.append(element("b", letter(choice)), element("small"));
       place.replaceChildren(card, player);
     }
   }
+  return true;
 }
 
-const other = (side) => (side === "left" ? "right" : "left");
+const letter = (choice) => LETTERS[[...choice.parentElement.children].indexOf(choice)];
 
 // The numbers of a point, and how well they are known.
 export function table({ rows, columns, words }, known = "") {
@@ -786,7 +886,6 @@ async function copy(target, { rows }) {
 }
 
 const panesOf = (question) => question.panes ?? SIDES.map((side) => question[side]);
-const unseen = (question) => panesOf(question).some((pane) => pane.kind === "failed");
 const ungraded = (answer) => answer.replace(/ (slightly|clearly)$/, "");
 const nth = (i) => `${NTH[i]} choice`;
 const best = (i) => (i ? `${NTH[i]} best` : "Best");
@@ -811,7 +910,8 @@ export function rectangle({ width, height }, angle) {
 
 // Darken what lies outside of a rectangle in the middle, by its shares of the frame.
 export function cut(place, wide, tall) {
-  place.querySelector(".cut").style.transform = `scale(${wide}, ${tall})`; // moves no layout
+  const veil = place.querySelector(".cut");
+  if (veil) veil.style.transform = `scale(${wide}, ${tall})`; // moves no layout
 }
 
 // Angles are counter-clockwise, those of style sheets clockwise.

@@ -66,7 +66,7 @@ export default function ending(page) {
       slider.min = (middle - reach).toFixed(1);
       slider.max = (middle + reach).toFixed(1);
       await page.fill(media, best, "The photo as it will be saved");
-      media.querySelector(".frame").append(line);
+      media.querySelector(".frame")?.append(line);
       before = false;
     }
     slider.value = -degrees(angle);

@@ -7,10 +7,27 @@ const live = document.querySelector("#live");
 const shown = {};
 
 const site = new URL("../", import.meta.url); // where the server is shown, behind a proxy too
-const events = new EventSource(new URL("api/events", site));
-events.onopen = () => (live.textContent = "Live: this page follows along.");
-events.onerror = () => (live.textContent = "The server does not answer. Trying again …");
-events.onmessage = (event) => {
+const PAUSE = [1000, 60000]; // ms until a stream that has ended for good is begun again: at first, at most
+let pause = PAUSE[0];
+
+// A browser begins again by itself after a lost connection, but not after an error of a proxy.
+function follow() {
+  const events = new EventSource(new URL("api/events", site));
+  events.onopen = () => {
+    pause = PAUSE[0];
+    live.textContent = "Live: this page follows along.";
+  };
+  events.onerror = () => {
+    live.textContent = "The server does not answer. Trying again …";
+    if (events.readyState !== EventSource.CLOSED) return;
+    setTimeout(follow, pause);
+    pause = Math.min(PAUSE[1], 2 * pause);
+  };
+  events.onmessage = heard;
+}
+follow();
+
+function heard(event) {
   const study = JSON.parse(event.data);
   const card = document.querySelector(`[data-key="${CSS.escape(study.key)}"]`);
   if (!card) return;
@@ -27,7 +44,7 @@ events.onmessage = (event) => {
   if (p.share !== null) bar.setAttribute("aria-valuenow", Math.round(100 * p.share));
   bar.firstElementChild.style.transform = `scaleX(${p.share ?? 0})`;
   refresh(study.key, card, p.answered + p.skips);
-};
+}
 
 // Curves and raters cost more than a count: at most every two seconds, and only when new.
 async function refresh(key, card, count) {
@@ -39,6 +56,7 @@ async function refresh(key, card, count) {
     last.timer = setTimeout(() => refresh(key, card, count), 2000);
     return;
   }
+  clearTimeout(last.timer);
   shown[key] = { count, at: now };
   const base = new URL(`api/studies/${key}/`, site);
   const get = async (what) => (await fetch(new URL(what, base))).json();
@@ -68,7 +86,8 @@ async function refresh(key, card, count) {
     part("liked").hidden = liked.length < 2;
     part("liked").lastElementChild.replaceChildren(...liked);
   } catch {
-    shown[key].count = -1; // the next event tries again
+    shown[key].count = -1; // the next event tries again, if there is one
+    shown[key].timer = setTimeout(() => refresh(key, card, count), 10000);
   }
 }
 
@@ -233,8 +252,8 @@ async function linkOf(rater, card, action) {
     headers: { "Content-Type": "application/json" },
     body: JSON.stringify({ rater }),
   });
-  const content = await reply.json();
-  if (!reply.ok) throw new Error(content.error);
+  const content = await reply.json().catch(() => ({})); // a proxy's errors are none of ours
+  if (!reply.ok) throw new Error(content.error ?? "The server does not answer. Try again.");
   return new URL(content.link, site);
 }
 

@@ -2,20 +2,22 @@
 import { mount } from "./duel.js";
 
 const root = document.querySelector("main");
-const { key, rater, question, solo, following } = root.dataset;
+const { key, rater, question, lang, solo } = root.dataset;
 const site = new URL("../", import.meta.url).pathname; // where the server is shown, behind a proxy too
 const base = `${site}api/studies/${key}/`;
 
 async function send(action, body) {
   const asking = action === "history";
   const path = asking ? `history?${new URLSearchParams({ rater: body.rater, start: body.start })}` : action;
+  const late = new AbortController(); // AbortSignal.timeout is missing in older browsers
+  setTimeout(() => late.abort(), 15000);
   let reply;
   try {
     reply = await fetch(base + path, {
       method: asking ? "GET" : "POST",
       headers: asking ? {} : { "Content-Type": "application/json" },
       body: asking ? undefined : JSON.stringify(body),
-      signal: AbortSignal.timeout(15000),
+      signal: late.signal,
       cache: "no-store",
     });
   } catch {
@@ -34,4 +36,4 @@ mount(root, {
   send,
   url: (path) => base + path,
   preload: (path) => fetch(base + path, { priority: "low" }).catch(() => {}),
-}, { rater, question, solo: solo === "true", page: true, ending });
+}, { rater, question, lang, solo: solo === "true", page: true, ending });

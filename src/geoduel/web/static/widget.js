@@ -25,6 +25,6 @@ export default {
     el.classList.add("geoduel");
     el.append(root);
     return mount(root, { send, url: (path) => pictures.get(path) ?? path },
-      { keys: root, solo: true, question: model.get("question") });
+      { keys: root, solo: true, question: model.get("question"), lang: model.get("lang") });
   },
 };
