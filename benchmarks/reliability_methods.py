@@ -38,6 +38,7 @@ from geoduel.methods.mixed import is_mixed
 from geoduel.methods.named import METHODS as NAMES
 
 BUDGET, SECONDS = 150, 30.0
+LATE = 20  # answers after which a failing oracle fails
 SHAPES: tuple[tuple[int, ...], ...] = ((), (2,))  # one problem, and two at once
 
 MANIFOLDS: dict[str, gd.Manifold] = {
@@ -115,14 +116,14 @@ def _circle(manifold: gd.Manifold, rng: np.random.Generator) -> Any:
 
 
 def _late(answer: Callable[[], Any]) -> Callable[[gd.Manifold, np.random.Generator], Any]:
-    """Sensible for a while, then not."""
+    """Sensible for so many answers, then not."""
 
     def make(manifold: gd.Manifold, rng: np.random.Generator) -> Any:
         asked = []
 
         def oracle(x: Any, y: Any) -> Any:
             asked.append(None)
-            return answer() if len(asked) > 20 else 1 if x.ravel()[0] > y.ravel()[0] else -1
+            return answer() if len(asked) > LATE else 1 if x.ravel()[0] > y.ravel()[0] else -1
 
         return oracle
 
@@ -275,7 +276,12 @@ def run(
     except Exception as error:
         return type(error).__name__, f"{error}"
     ends = set(found.each.stop_reason) if found.each is not None else {end}
-    if fails and end != "OracleError" and not ends <= {"ties", "resolution", "diverges"}:
+    if (
+        fails
+        and len(asked) > LATE
+        and end != "OracleError"
+        and not ends <= {"ties", "resolution", "diverges"}
+    ):
         return end, "a failing oracle is not named"
     if found.duels > budget:
         return end, f"{found.duels} duels asked, of {budget}"

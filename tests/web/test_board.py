@@ -361,7 +361,7 @@ def test_pages_are_as_long_as_method_and_space_need():
     for space, method, most in (
         (gd.Sphere(10), "auto", 50 + 22),
         (gd.Sphere(32), "auto", 50 + 77),
-        (gd.Sphere(61), "auto", 10 + 600),
+        (gd.Sphere(61), "auto", 10 + 300),
         (gd.Sphere(3), "duel-newton", 30),
         (net, "auto", 10 + 10 + 2 * 2 + 2 * 3),
         (gd.space(kind=["a", "b", "c"]), "auto", 10 + 2 * 2),

@@ -96,8 +96,8 @@ class SPDInterval(Domain):
     Projection           Minimises half the squared distance, which is geodesically strongly convex:
                          the first-order conditions are sufficient, and the duality gap of `nearest`
                          bounds the error. For U = cL it clips the eigenvalues of L⁻¹Y to [1, c]:
-                         with λ in descending order, d(Y, Z) >= |log λ(L⁻¹Y) - log λ(L⁻¹Z)|
-                         (Bhatia, chapter 6), and the point so found attains the least of it.
+                         d(Y, Z) >= |log λ(L⁻¹Y) - log λ(L⁻¹Z)|, λ in descending order (Bhatia,
+                         chapter 6), with equality there.
     Linear minimiser     The published closed form L + P'[S < 0]P is exact only where bounds and h
                          commute, seen from x. Elsewhere it depends on the choice of P and can be
                          worse than standing still. Here Frank-Wolfe steps from several starts, and
