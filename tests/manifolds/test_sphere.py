@@ -251,3 +251,13 @@ def test_a_direction_is_across_however_near_to_the_point_it_was_drawn(n, along, 
     assert x2 == pytest.approx(1.001**2)
     assert abs(u @ x) < 2e-16
     np.testing.assert_allclose(u, np.sign(across) * e, atol=1e-15 + 1e-15 / abs(across))
+
+
+def test_the_basis_is_that_of_both_zeros():
+    """Of a last entry +0 and -0; one vector of coordinates serves several points."""
+    plus, minus = np.array([0.6, 0.8, 0.0]), np.array([0.6, 0.8, -0.0])
+    c = np.array([0.3, -0.2])
+    each = gd.Sphere(3).from_coords(np.stack([plus, minus, -plus]), c)
+    np.testing.assert_array_equal(each[0], each[1])
+    for x, v in zip((plus, minus, -plus), each, strict=True):
+        np.testing.assert_allclose(v, gd.Sphere(3).from_coords(x, c), rtol=1e-15)

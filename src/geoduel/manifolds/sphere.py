@@ -211,8 +211,8 @@ class Sphere(Manifold):
         head = flat[..., :-1]
         along = expand(dot(head, c), 1)
         front = c - along / expand(last, 1) * head
-        v = xp.concat([front, xp.broadcast_to(-sign * along, (*front.shape[:-1], 1))], axis=-1)
-        return xp.reshape(v, (*v.shape[:-1], *self.shape))
+        v = xp.concat([front, -sign * along], axis=-1)
+        return v if len(self.shape) == 1 else xp.reshape(v, (*v.shape[:-1], *self.shape))
 
     def unit_tangent(self, rng: Seed, x: Array, batch: tuple[int, ...] = ()) -> Array:
         u = directions(rng, self._flat(x), batch)
@@ -315,8 +315,8 @@ class Sphere(Manifold):
 
         Returns the sign of x's last entry and 1 + its size, which never cancels.
         """
-        xp = namespace(x)
-        sign = xp.where(x[..., -1:] < 0, -xp.ones_like(x[..., -1:]), xp.ones_like(x[..., -1:]))
+        xp, last = namespace(x), x[..., -1:]
+        sign = xp.copysign(xp.ones_like(last), last + 0.0)  # + 0.0: that of -0.0 is 1, too
         return sign, 1 + xp.abs(x[..., -1])
 
     def __repr__(self) -> str:

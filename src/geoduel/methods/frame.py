@@ -244,6 +244,6 @@ def within(c: np.ndarray, radius: float) -> np.ndarray:
     if radius == math.inf:
         return c
     length = np.sqrt(np.sum(c * c, axis=-1, keepdims=True))
-    if np.all(length <= radius):
+    if (length <= radius).all():
         return c
     return c * np.minimum(1.0, 0.999 * radius / np.maximum(length, 1e-300))

@@ -241,14 +241,14 @@ def together(
 
 
 class Quadratics(NamedTuple):
-    """Symmetric matrices I + U diag(w - 1) U', one a problem, as `Stretch` has one."""
+    """Symmetric matrices U diag(w) U', one a problem, as `Stretch` has one."""
 
     w: np.ndarray  # (b, d)
     U: np.ndarray  # (b, d, d)
 
     def __call__(self, x: np.ndarray, power: float = 1.0) -> np.ndarray:
         """A power of the matrices times the rows of x, shape (b, k, d)."""
-        return x + ((x @ self.U) * (self.w**power - 1)[:, None]) @ self.U.mT
+        return x @ ((self.U * (self.w**power)[:, None]) @ self.U.mT)
 
 
 class Seen(NamedTuple):
@@ -401,30 +401,32 @@ class Seen(NamedTuple):
     ) -> Seen:
         """As `Memory.append` of all duels but the last ``recent``, which stay."""
         b, K, n, d = self.e.shape
-        there = self.there.reshape(b, K * n)
-        left = there[:, ::-1].cumsum(axis=1)[:, ::-1]  # duels from this one on
-        old = (there & (left > recent[:, None])).reshape(self.there.shape)
-        gradients = g[:, None] + H(self.z)
-        slope = (self.e @ gradients[..., None])[..., 0]
-        _, bend = logistic(1.7 * self.s * slope / self.blur, lapse[:, None, None])
-        weight = FAITH * bend * (1.7 / self.blur) ** 2 * old
+        left = self.there.reshape(b, K * n)[:, ::-1].cumsum(axis=1)[:, ::-1]  # from this one on
+        old = self.there & (left > recent[:, None]).reshape(self.there.shape)
+        there = self.there & ~old
+        kept = there.any(axis=(0, 2))
+        gone = old.any(axis=(0, 2))
+        e, s, blur, z, old = (a[:, gone] for a in (self.e, self.s, self.blur, self.z, old))
+
+        gradients = g[:, None] + H(z)
+        slope = (e @ gradients[..., None])[..., 0]
+        _, bend = logistic(1.7 * s * slope / blur, lapse[:, None, None])
+        weight = FAITH * bend * (1.7 / blur) ** 2 * old
         total = (weight * slope**2).sum(axis=2)
         along = total / np.maximum(np.vecdot(gradients, gradients), 1e-300)
-        across = (weight * np.vecdot(self.e, self.e)).sum(axis=2) - along
+        across = (weight * np.vecdot(e, e)).sum(axis=2) - along
         across = np.maximum(across / max(1, d - 1), 0)
 
         held = np.concatenate([self.held, old.any(axis=2)], axis=1)
         held &= held[:, ::-1].cumsum(axis=1)[:, ::-1] <= most
-        there = self.there & ~old
-        kept = there.any(axis=(0, 2))
         kept_too = held.any(axis=0)
         return self._replace(
-            e=np.where(there[..., None], self.e, 0.0)[:, kept],
+            e=self.e[:, kept],
             s=self.s[:, kept],
             blur=self.blur[:, kept],
             there=there[:, kept],
             z=self.z[:, kept],
-            centres=np.concatenate([self.centres, self.z], axis=1)[:, kept_too],
+            centres=np.concatenate([self.centres, z], axis=1)[:, kept_too],
             gradients=np.concatenate([self.gradients, gradients], axis=1)[:, kept_too],
             across=np.concatenate([self.across, across], axis=1)[:, kept_too],
             along=np.concatenate([self.along, along], axis=1)[:, kept_too],
