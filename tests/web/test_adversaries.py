@@ -127,6 +127,12 @@ def test_a_link_that_was_taken_back_opens_nothing(client, board):
 
 
 def test_a_name_that_nobody_used_stays_shut_once_its_link_is_taken_back(client, board):
+    made = client.post("/api/studies/tilt/join", json={"rater": "Cid"}, headers=bearer(TOKEN))
+    assert KEYS.read(made.json()["token"]).rater == "Cid"
+    for slip in ("cid", "Cyd"):  # would void nothing
+        reply = client.post("/api/studies/tilt/revoke", json={"rater": slip}, headers=bearer(TOKEN))
+        assert reply.status_code == 422
+        assert ("'Cid'" in reply.json()["error"]) is (slip == "cid")
     client.post("/api/studies/tilt/revoke", json={"rater": "Cid"}, headers=bearer(TOKEN))
     for token in (KEYS.personal("tilt", "Cid"), KEYS.personal("tilt", "Cid", 2)):
         assert set(attempts(client, bearer(token), "Cid").values()) == {401}
@@ -200,6 +206,18 @@ def test_the_shared_link_opens_no_name_that_somebody_has(client):
         reply = client.post("/api/studies/tilt/join", json={"rater": name}, headers=headers)
         assert reply.status_code == 409
         assert "somebody has this name" in reply.json()["error"]
+
+
+def test_a_name_that_the_owner_gave_out_is_taken_before_its_first_question(client, board):
+    join, owner, shared = "/api/studies/tilt/join", bearer(TOKEN), bearer(KEYS.rater)
+    cid = client.post(join, json={"rater": "Cid"}, headers=owner).json()
+    for name in ("Cid", "cid", "ＣＩＤ"):
+        assert client.post(join, json={"rater": name}, headers=shared).status_code == 409
+    assert client.post(join, json={"rater": "Cid"}, headers=owner).json() == cid
+    for taken, alike in (("Cid", "cid"), ("Bob", "BOB")):  # the owner is told who has it
+        reply = client.post(join, json={"rater": alike}, headers=owner)
+        assert reply.status_code == 409
+        assert taken in reply.json()["error"]
 
 
 def test_a_new_name_gets_a_link_and_a_cookie_of_its_own(client, board):

@@ -540,13 +540,18 @@ def _join(board: OneBoard, body: Join, request: Request, response: Response) -> 
     rater = rater_name(body.rater)
     if state["role"] == NAMED:
         raise HTTPException(403, "this takes the link for all raters")
-    if state["role"] == RATER and (board.key, rater) not in state["names"]:
-        if not request.app.state.newcomers.allow(client_of(request.scope)):
+    if (board.key, rater) not in state["names"]:
+        if state["role"] == RATER and not request.app.state.newcomers.allow(
+            client_of(request.scope)
+        ):
             raise HTTPException(429, "many new names; wait a minute", {"retry-after": "30"})
         if not board.claim(rater):
-            raise HTTPException(
-                409, "somebody has this name; take another one, or open that name's own link"
-            )
+            if not _is_owner(request):
+                raise HTTPException(
+                    409, "somebody has this name; take another one, or open that name's own link"
+                )
+            if rater not in (taken := board.holders(rater)):
+                raise HTTPException(409, f"{taken[0]} has this name, or one that looks like it")
     if keys is not None and state["role"] == RATER:
         who = Who(NAMED, board.key, rater, board.link(rater))
         response.headers.append("set-cookie", cookie(request.scope, *keys.cookie(who)))

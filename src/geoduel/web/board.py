@@ -31,7 +31,7 @@ from ..errors import (
 )
 from ..methods.people.questions import PersonMethod
 from ..study.log import STRENGTHS
-from ..study.names import claim, link_numbers, revoke_link
+from ..study.names import claim, holders, link_numbers, revoke_link
 from ..study.ranking import LETTERS
 from ..study.study import Study
 from .numbers import Numbers, as_json, numbers, unit, within
@@ -337,6 +337,10 @@ class Board:
     def claim(self, rater: str) -> bool:
         """Give a name away; False if somebody has it, or one that looks much like it."""
         return claim(self.study, rater)
+
+    def holders(self, rater: str) -> list[str]:
+        """Return the names that are given away and are this one, or look much like it."""
+        return holders(self.study, rater)
 
     # -- links -------------------------------------------------------------------------------------
 
