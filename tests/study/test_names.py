@@ -34,7 +34,7 @@ def test_a_name_that_nobody_has_has_no_link_to_take_back():
     assert claim(s, "Ann")
     with pytest.raises(errors.ArgumentError, match="got 'ann'; perhaps 'Ann' is meant"):
         revoke_link(s, "ann")
-    with pytest.raises(errors.ArgumentError, match="rater must be one of study .*'Annn'$"):
+    with pytest.raises(errors.ArgumentError, match=r"rater must be one of study .*'Annn'$"):
         revoke_link(s, "Annn")
     assert link_numbers(s) == {}
     assert claim(s, "Annn")
