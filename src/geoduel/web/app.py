@@ -304,18 +304,24 @@ class Hub:
             self._add(self.find(self._boards))
         return list(self.boards.values())
 
-    def board(self, key: str) -> Board:
-        """Return the board of a key, or answer that there is none."""
-        board = self._boards.get(key)
-        if board is None or board.closed:
-            raise HTTPException(404, "there is no such study")
-        return board
+    def open_to(self, state: dict[str, Any]) -> dict[str, Board]:
+        """Return the boards that a request may see: a study for one is the owner's alone."""
+        if state["role"] == OWNER:
+            return self.boards
+        boards = {key: board for key, board in self.boards.items() if not board.solo}
+        named = boards if state["role"] == RATER else {key for key, _ in state["names"]}
+        return {key: board for key, board in boards.items() if key in named}
 
     async def holds(self, who: Who) -> bool:
-        """Whether a rater's own link was not taken back: at most about a second ago, if so."""
+        """Whether a rater's own link is one of this study, and was not taken back.
+
+        If it was, then at most about a second ago.
+        """
         board = self._boards.get(who.study)
         if board is None:
             return True  # and opens no study
+        if who.run != board.run and (who.run or not board.is_named_by_key):
+            return False
         if board.links_are_old():
             with suppress(GeoduelError):  # then it is as it was
                 await run_in_threadpool(board.read_links)
@@ -507,8 +513,8 @@ async def _owner(request: Request) -> None:
 
 
 async def _board(key: str, request: Request) -> Board:
-    board, state = _hub(request).board(key), _state(request)
-    if state["role"] == NAMED and key not in (study for study, _ in state["names"]):
+    board = _hub(request).open_to(_state(request)).get(key)
+    if board is None:
         raise HTTPException(404, "there is no such study")
     return board
 
@@ -553,8 +559,8 @@ def _join(board: OneBoard, body: Join, request: Request, response: Response) -> 
             if rater not in (taken := board.holders(rater)):
                 raise HTTPException(409, f"{taken[0]} has this name, or one that looks like it")
     if keys is not None and state["role"] == RATER:
-        who = Who(NAMED, board.key, rater, board.link(rater))
-        response.headers.append("set-cookie", cookie(request.scope, *keys.cookie(who)))
+        own = keys.cookie(board.who(rater))
+        response.headers.append("set-cookie", cookie(request.scope, *own))
     return _link(request, board, rater)
 
 
@@ -571,7 +577,7 @@ def _revoke(board: OneBoard, body: Join, request: Request) -> JoinReply:
 def _link(request: Request, board: Board, rater: str) -> JoinReply:
     """Return the rater's own link, as it is now."""
     keys, page = request.app.state.keys, f"s/{board.key}?{urlencode({'rater': rater})}"
-    token = None if keys is None else keys.personal(board.key, rater, board.link(rater))
+    token = None if keys is None else keys.personal(*board.who(rater)[1:])
     link = page if token is None else f"{page}&token={token}"
     return JoinReply(rater=rater, token=token, page=page, link=link)
 
@@ -647,7 +653,7 @@ async def _best(board: OneBoard, request: Request) -> PaneReply:
 
 
 def _shows_best(board: Board, request: Request) -> None:
-    if not (_is_owner(request) or board.solo or board.results is True):
+    if not (_is_owner(request) or board.results is True):
         raise HTTPException(403, "the owner of the study shows no results")
 
 
@@ -802,11 +808,11 @@ def _table(board: OneBoard) -> Response:
 async def _side(board: OneBoard, duel_id: int, side: str, request: Request) -> Response:
     """Return the picture, sound, film or page on one side of a question to whom it is asked."""
     own = {rater for key, rater in _state(request)["names"] if key == board.key}
-    everything = _is_owner(request) or bool(board.solo)
+    owner = _is_owner(request)
 
     def show() -> Content | Turned | None:
         duel = board.duel(duel_id)
-        if not (everything or duel.rater in {None, *own}):
+        if not (owner or duel.rater in {None, *own}):
             raise ArgumentError(f"there is no question {duel_id}")
         return board.shown(duel, side)
 
@@ -917,14 +923,14 @@ def _download(text: str, media_type: str, name: str) -> Response:
 @_pages.get("/")
 def _home(request: Request) -> Response:
     hub, state = _hub(request), _state(request)
+    boards, owner = hub.open_to(state), _is_owner(request)
     if state["role"] == NAMED:
-        own = sorted(pair for pair in state["names"] if pair[0] in hub.boards)
+        own = sorted(pair for pair in state["names"] if pair[0] in boards)
         if own:
             return _go(request, f"/s/{own[0][0]}?{urlencode({'rater': own[0][1]})}")
         raise HTTPException(404, "there is no study")
-    owner = _is_owner(request)
-    if hub.boards and not hub.read_only and (not owner or all(b.solo for b in hub.boards.values())):
-        return _go(request, f"/s/{next(iter(hub.boards))}")
+    if boards and not hub.read_only and (not owner or all(b.solo for b in boards.values())):
+        return _go(request, f"/s/{next(iter(boards))}")
     if not owner:
         raise HTTPException(404, "there is no study")
     return _go(request, "/owner")
@@ -932,7 +938,8 @@ def _home(request: Request) -> Response:
 
 @_pages.get("/s/{key}")
 def _duels(board: OneBoard, request: Request, rater: str = "") -> Response:
-    hub, state, keys = _hub(request), _state(request), list(_hub(request).boards)
+    hub, state = _hub(request), _state(request)
+    keys = list(hub.open_to(state))
     if hub.read_only:
         return _go(request, "/owner")
     own = sorted(name for key, name in state["names"] if key == board.key)
@@ -941,17 +948,19 @@ def _duels(board: OneBoard, request: Request, rater: str = "") -> Response:
         name = rater_name(rater) if rater.strip() else SOLO if board.solo else ""
     except ArgumentError:
         name, wrong = "", True
-    if not name or not (_is_owner(request) or name in own or (board.solo and name == SOLO)):
+    if not name or not (_is_owner(request) or name in own):
         if name and state["role"] == NAMED:
             raise HTTPException(403, "this takes the rater's own link")
         more = {"names": own, "joins": state["role"] == RATER}
         return _html(request, "name.html", board=board, wrong=wrong, rater=name, **more)
     place, total, owner = keys.index(board.key) + 1, len(keys), _is_owner(request)
-    link = ""
-    if name in own:
-        link = _link(request, board, name).link
+    link = _link(request, board, name).link if name in own else ""
     more = {"place": place, "total": total, "owner": owner, "link": link}
-    return _html(request, board.page, board=board, rater=name, **more)
+    reply = _html(request, board.page, board=board, rater=name, **more)
+    if name in own:  # stays from now on, also where one came by an older cookie
+        kept = request.app.state.keys.cookie(board.who(name))
+        reply.headers.append("set-cookie", cookie(request.scope, *kept))
+    return reply
 
 
 @_pages.get("/owner", dependencies=[Owner])

@@ -34,6 +34,7 @@ from ..study.log import STRENGTHS
 from ..study.names import claim, holders, link_numbers, revoke_link
 from ..study.ranking import LETTERS
 from ..study.study import Study
+from .keys import NAMED, Who
 from .numbers import Numbers, as_json, numbers, unit, within
 from .panes import Content, Turned, content, plain
 
@@ -163,7 +164,8 @@ class Board:
             raise ArgumentError(f'ranking must be True, False or "ends", got {ranking!r}')
         self.ranking, self.ahead, self.solo, self.finish = ranking, ahead, solo, finish
         self.strengths, self.infeasible = bool(strengths), bool(infeasible)
-        self.key = slug(key or study.name)
+        self._called = key or study.name
+        self.key = slug(self._called)
         self.labels = several(labels, "labels", "texts")
         numbers(study.manifold, np.zeros(study.manifold.point_shape), self.labels)  # they fit
         if results not in (True, False, "own"):
@@ -343,6 +345,19 @@ class Board:
         return holders(self.study, rater)
 
     # -- links -------------------------------------------------------------------------------------
+
+    def who(self, rater: str) -> Who:
+        """Return whom a rater's own link stands for, as it is now."""
+        return Who(NAMED, self.key, rater, self.link(rater), self.run)
+
+    @property
+    def is_named_by_key(self) -> bool:
+        """Whether the key has all letters of the name, so that no other name has this key.
+
+        Links of earlier versions name the key alone.
+        """
+        letters = filter(str.isalnum, self._called.lower())
+        return "".join(letters) == self.key.replace("-", "")
 
     def link(self, rater: str) -> int:
         """Return the number of a rater's link that is good, as it was at `read_links`."""
