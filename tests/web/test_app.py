@@ -326,6 +326,19 @@ def test_two_studies_of_one_name_get_two_addresses(make_client):
     assert ask(client, "twins")["run"] != ask(client, "twins-2")["run"]
 
 
+def test_a_study_that_was_deleted_is_not_found(make_client, tmp_path):
+    """Its page is told so, and of no other study."""
+    url = f"sqlite:///{tmp_path / 'a.db'}"
+    for name in ("secret", "tilt"):
+        gd.create_study(gd.Rotations(2), storage=url, study_name=name, rng=0)
+    client = make_client(Board(gd.load_study("tilt", url)))
+    ask(client)
+    gd.delete_study("tilt", url)
+    for _ in range(2):
+        reply = client.post("/api/studies/tilt/ask", json={})
+        assert (reply.status_code, reply.json()) == (404, {"error": "there is no such study"})
+
+
 def test_events_stream_progress_as_it_changes(board, live):
     import httpx
 

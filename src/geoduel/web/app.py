@@ -6,6 +6,7 @@ import asyncio
 import json
 import logging
 import mimetypes
+import traceback
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -25,7 +26,13 @@ from starlette.responses import StreamingResponse
 
 from .._support.check import function, instance, positive, several, text
 from .._version import __version__
-from ..errors import ArgumentError, GeoduelError, StorageError
+from ..errors import (
+    ArgumentError,
+    GeoduelError,
+    ReplayError,
+    StorageError,
+    UnknownStudyError,
+)
 from ..study.names import rater_name
 from .board import CANNOT, GRADED, RANKING, Board
 from .guard import NAMED, OWNER, RATER, Guard, Rate, client_of, cookie
@@ -286,7 +293,7 @@ class Hub:
             if board in self._boards.values():
                 continue
             key, n = board.key, 2
-            while key in self._boards:
+            while key in self.boards:
                 key, n = f"{board.key}-{n}", n + 1
             board.key = key
             if board.solo is None:
@@ -636,7 +643,7 @@ def _act(board: OneBoard, body: Act, request: Request) -> OutcomeReply:
 @_api.get("/studies", dependencies=[Owner], summary="List the studies")
 def _studies(request: Request) -> list[SummaryReply]:
     """Return key, title and progress of each study."""
-    return [SummaryReply(**_full_summary(board)) for board in _hub(request).present()]
+    return [SummaryReply(**told) for _, told in _told(_hub(request).present())]
 
 
 @_api.get("/studies/{key}", summary="Describe a study")
@@ -865,8 +872,11 @@ async def _events(request: Request) -> Response:
         try:
             yield "retry: 2000\n\n"
             while True:
-                for board in hub.boards.values():
-                    text = json.dumps(await run_in_threadpool(_full_summary, board))
+                told = []
+                with suppress(StorageError):  # which may be there again in a moment
+                    told = await run_in_threadpool(_told, hub.boards.values())
+                for board, summary in told:
+                    text = json.dumps(summary)
                     if sent.get(board.key) != text:
                         sent[board.key], quiet = text, 0.0
                         yield f"data: {text}\n\n"
@@ -895,8 +905,24 @@ def _summary(board: Board) -> dict[str, Any]:
     }
 
 
-def _full_summary(board: Board) -> dict[str, Any]:
-    return _summary(board) | {"trouble": board.trouble}
+def _told(boards: Iterable[Board]) -> list[tuple[Board, dict[str, Any]]]:
+    """Boards and what the owner is told of each; one that fails takes no other along."""
+    told = []
+    for board in boards:
+        try:
+            told.append((board, _summary(board) | {"trouble": board.trouble}))
+        except StorageError:  # of all of them
+            raise
+        except (UnknownStudyError, ReplayError) as error:  # it is gone, or another one
+            _close(board, error)
+        except Exception:  # the method's own
+            board.fails(traceback.format_exc())
+    return told
+
+
+def _close(board: Board, why: Exception) -> None:
+    board.closed = True
+    log.error("study %r is no longer shown: %s", board.study.name, why)
 
 
 def _content(shown: Content | Turned, cache: str, scripts: bool = False) -> Response:
@@ -967,7 +993,7 @@ def _duels(board: OneBoard, request: Request, rater: str = "") -> Response:
 def _owner_page(request: Request) -> Response:
     hub, keys = _hub(request), request.app.state.keys
     link = f"?token={keys.rater}" if keys is not None else ""
-    boards = [{"board": board, "summary": _full_summary(board)} for board in hub.present()]
+    boards = [{"board": board, "summary": told} for board, told in _told(hub.present())]
     return _html(request, "owner.html", boards=boards, link=link, read_only=hub.read_only)
 
 
@@ -1028,6 +1054,10 @@ async def _known(request: Request, error: Any) -> Response:
     if isinstance(error, StorageError):
         log.error("storage: %s", error)
         return _problem(request, 503, "the study cannot be reached just now", {"retry-after": "2"})
+    board = _hub(request).boards.get(request.path_params.get("key", ""))
+    if isinstance(error, UnknownStudyError) and board is not None:  # deleted meanwhile
+        _close(board, error)
+        return _problem(request, 404, "there is no such study")
     if isinstance(error, ArgumentError):
         return _problem(request, 422, str(error))
     log.exception("unexpected", exc_info=error)

@@ -712,12 +712,12 @@ class Board:
         if found is not None:
             return found
         if not self._pen.acquire(timeout=_PATIENCE):
-            self._fails(f"render has not come back for {_PATIENCE:.0f} seconds")
+            self.fails(f"render has not come back for {_PATIENCE:.0f} seconds")
             return None
         try:
             return self._cached(key) or self._keep(key, self._draw(point, key[0] == "full"))
         except Exception:  # whatever the user's function raises: this pair can still be skipped
-            self._fails(traceback.format_exc())
+            self.fails(traceback.format_exc())
             return None
         finally:
             self._pen.release()
@@ -744,9 +744,10 @@ class Board:
                 self._shown_bytes -= _size(self._shown.popitem(last=False)[1])
         return drawn
 
-    def _fails(self, why: str) -> None:
+    def fails(self, why: str) -> None:
+        """Keep why something cannot be shown, for the owner and the log."""
         if why != self.trouble:  # once, however often the page asks again
-            log.error("a choice of study %r cannot be shown:\n%s", self.study.name, why)
+            log.error("of study %r something cannot be shown:\n%s", self.study.name, why)
         self.trouble = why
 
 

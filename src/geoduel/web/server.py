@@ -244,7 +244,7 @@ def dashboard(
     broken: dict[str, tuple[str, float]] = {}  # why, and when to try again
 
     def find(known: dict[str, Board]) -> list[Board]:
-        boards = {board.study.name: board for board in known.values()}
+        boards = {board.study.name: board for board in known.values() if not board.closed}
         for name in study_names(place):
             why, again = broken.get(name, ("", 0.0))
             if name in boards or time.monotonic() < again:
