@@ -27,6 +27,12 @@ def ask(client, key="tilt", **body):
     return reply.json()
 
 
+def table_of(reply):
+    """Rows of a CSV that Excel knows to be UTF-8."""
+    assert reply.content.startswith(b"\xef\xbb\xbf")
+    return list(csv.DictReader(io.StringIO(reply.content.decode("utf-8-sig"))))
+
+
 def tell(client, question, answer, key="tilt", **body):
     body = {"id": question["id"], "run": question["run"], "answer": answer, **body}
     reply = client.post(f"/api/studies/{key}/tell", json=body)
@@ -228,13 +234,16 @@ def test_results_are_downloaded(board, make_client):
     done = client.post("/api/studies/tilt/finish", json={}).json()
     shown = client.get(f"/api/studies/tilt/{done['best']['url']}")
     assert (shown.content, shown.headers["content-type"]) == (picture, "image/png")
-    assert client.get("/api/studies/tilt/best/of-another-server").content == picture
+    assert "immutable" in shown.headers["cache-control"]
+    other = client.get("/api/studies/tilt/best/of-another-server")
+    assert other.content == picture
+    assert other.headers["cache-control"] == "no-store"  # it is not what was named
     full = client.get("/api/studies/tilt/picture")
     assert full.headers["content-disposition"] == 'attachment; filename="tilt-best.png"'
     assert full.content == picture
     point = client.get("/api/studies/tilt/result.json").json()["best"]["point"]
     assert point == pytest.approx(board.study.recommend())
-    rows = list(csv.DictReader(io.StringIO(client.get("/api/studies/tilt/result.csv").text)))
+    rows = table_of(client.get("/api/studies/tilt/result.csv"))
     assert rows[0]["unit"] == "°"
     angle = np.degrees(board.study.manifold.to_angle(board.study.recommend()))
     assert float(rows[0]["values"]) == pytest.approx(float(angle))
@@ -280,7 +289,7 @@ def test_exports(client, board, tmp_path):
         question = tell(client, question, answer)
     table = client.get("/api/studies/tilt/export.csv")
     assert table.headers["content-disposition"] == 'attachment; filename="tilt.csv"'
-    rows = list(csv.DictReader(io.StringIO(table.text)))
+    rows = table_of(table)
     assert [row["side"] for row in rows][:4] == ["left", "tie", "skip", "right"]
     for row, duel in zip(rows, board.study.duels, strict=True):
         assert row["answer"] == (duel.answer or "")
@@ -297,8 +306,24 @@ def test_exports(client, board, tmp_path):
 def test_a_name_like_a_formula_is_text_in_the_table(board, make_client):
     client = make_client(board, solo=False)
     tell(client, ask(client, rater="=1+1"), "left", rater="=1+1")
-    rows = list(csv.DictReader(io.StringIO(client.get("/api/studies/tilt/export.csv").text)))
+    rows = table_of(client.get("/api/studies/tilt/export.csv"))
     assert rows[0]["rater"] == "'=1+1"
+
+
+def test_values_and_units_like_formulas_are_text_in_both_tables(make_client):
+    place = gd.space({"tool": ["=1+1", "@saw"], "=depth": (-1, 1)})
+    board = Board(gd.create_study(place, study_name="tilt", rng=0))
+    client = make_client(board, solo=False)
+    tell(client, ask(client, rater="Änn"), "left", rater="Änn")
+    for path in ("result.csv", "export.csv"):
+        rows = table_of(client.get(f"/api/studies/tilt/{path}"))
+        cells = [v for row in rows for one in row.values() for v in np.atleast_1d(one) if v]
+        assert any(v in ("'=1+1", "'@saw") for v in cells)
+        numbers = [v for v in cells if v[0] in "=+-@\t\r"]
+        assert all(float(v) < 0 for v in numbers)
+        assert "Änn" in cells or path == "result.csv"
+    result = table_of(client.get("/api/studies/tilt/result.csv"))
+    assert {row["number"] for row in result} == {"tool", "'=depth"}
 
 
 def test_questions_are_fetched_ahead_where_wanted(board, make_client):

@@ -6,6 +6,7 @@ import asyncio
 import json
 import logging
 import mimetypes
+import re
 import traceback
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
@@ -52,6 +53,8 @@ _PRIVATE = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; media-
 # Where the owner wants it, scripts run in a frame of an origin of its own, and reach nothing.
 _SCRIPTS = f"{_PRIVATE} allow-scripts; script-src 'unsafe-inline'"
 _FOREVER = "private, max-age=604800, immutable"
+_BOM = "\ufeff"  # tells Excel that a table is UTF-8
+_RANGE = re.compile(r"bytes=([0-9]{0,15})-([0-9]{0,15})")
 _MOST_LISTENERS = 200
 _NEWCOMERS = 1 / 30, 60.0  # new names from one address: a second, and at once
 
@@ -487,7 +490,9 @@ _SHOWN: dict[int | str, dict[str, Any]] = {
             kind: {"schema": {"type": "string", "format": "binary"}}
             for kind in ("image/*", "audio/*", "video/*", "text/html", "text/plain")
         },
-    }
+    },
+    206: {"description": "The part that the header Range asks for."},
+    416: {"model": ErrorReply, "description": "There is no such part."},
 }
 
 
@@ -683,10 +688,10 @@ async def _best_shown(
         rater = _hub(request).rater(board, rater, _state(request))
     else:
         raise HTTPException(403, "the owner of the study shows no results")
-    shown = await _readers(request).run(request, board.best_named, name, rater or None)
+    shown, named = await _readers(request).run(request, board.best_named, name, rater or None)
     if shown is None:
         raise HTTPException(404, "there is no such point, or it cannot be shown")
-    return _content(shown, _FOREVER, board.scripts)
+    return _content(request, shown, _FOREVER if named else "no-store", board.scripts)
 
 
 @_api.get(
@@ -706,7 +711,7 @@ async def _full(board: OneBoard, request: Request) -> Response:
     shown = await _readers(request).run(request, draw)
     if shown is None:
         raise HTTPException(404, "the best point cannot be shown")
-    reply = _content(shown, "no-store")
+    reply = _content(request, shown, "no-store")
     name = f"{board.key}-best{mimetypes.guess_extension(shown.media_type) or ''}"
     reply.headers["content-disposition"] = f'attachment; filename="{name}"'
     return reply
@@ -742,7 +747,7 @@ async def _result_json(board: OneBoard, request: Request) -> Response:
 async def _result_csv(board: OneBoard, request: Request) -> Response:
     """Return the numbers of the best point and of what each rater liked best."""
     table = await _readers(request).run(request, board.result_table)
-    return _download(table, "text/csv; charset=utf-8", f"{board.key}-result.csv")
+    return _download(_BOM + table, "text/csv; charset=utf-8", f"{board.key}-result.csv")
 
 
 @_api.get("/studies/{key}/recommend", dependencies=[Owner], summary="Return the best point so far")
@@ -803,7 +808,7 @@ def _export(board: OneBoard) -> Response:
 )
 def _table(board: OneBoard) -> Response:
     """Return all questions and answers as a table."""
-    return _download(board.table(), "text/csv; charset=utf-8", f"{board.key}.csv")
+    return _download(_BOM + board.table(), "text/csv; charset=utf-8", f"{board.key}.csv")
 
 
 @_api.get(
@@ -830,7 +835,7 @@ async def _side(board: OneBoard, duel_id: int, side: str, request: Request) -> R
         raise HTTPException(404, str(error)) from None
     if shown is None:
         raise HTTPException(404, "this choice cannot be shown")
-    return _content(shown, _FOREVER, board.scripts)
+    return _content(request, shown, _FOREVER, board.scripts)
 
 
 @_api.get(
@@ -847,7 +852,7 @@ async def _picture(board: OneBoard, digest: str, request: Request) -> Response:
         found = board.picture(digest)
     if found is None:
         raise HTTPException(404, "there is no such picture")
-    return _content(found, _FOREVER)
+    return _content(request, found, _FOREVER)
 
 
 @_api.get(
@@ -925,17 +930,40 @@ def _close(board: Board, why: Exception) -> None:
     log.error("study %r is no longer shown: %s", board.study.name, why)
 
 
-def _content(shown: Content | Turned, cache: str, scripts: bool = False) -> Response:
+def _content(
+    request: Request, shown: Content | Turned, cache: str, scripts: bool = False
+) -> Response:
+    """Return what is shown, or the part of it that is asked for: Safari plays nothing else."""
     one = shown.picture if isinstance(shown, Turned) else shown
     media_type = one.media_type
     if media_type.startswith("text/"):
         media_type += "; charset=utf-8"
-    headers = {"cache-control": cache}
+    headers = {"cache-control": cache, "accept-ranges": "bytes"}
     if not one.media_type.startswith(("audio/", "video/")):
         # What render wrote may hold scripts; alone in its frame it may do nothing.
         policy = _SCRIPTS if scripts and one.kind == "html" else _PRIVATE
         headers["content-security-policy"] = f"{policy}; frame-ancestors 'self'"
-    return Response(one.data, media_type=media_type, headers=headers)
+    size, part = len(one.data), _part(request, len(one.data))
+    if part is None:
+        return Response(one.data, media_type=media_type, headers=headers)
+    if not part:
+        raise HTTPException(416, f"there are {size} bytes", {"content-range": f"bytes */{size}"})
+    headers["content-range"] = f"bytes {part[0]}-{part[-1]}/{size}"
+    return Response(one.data[part.start : part.stop], 206, media_type=media_type, headers=headers)
+
+
+def _part(request: Request, size: int) -> range | None:
+    """Return which bytes are asked for; None for all, as where several parts are."""
+    asked = _RANGE.fullmatch(request.headers.get("range", "").replace(" ", ""))
+    # Nothing here has a name of its version, which `If-Range` would have to be.
+    if asked is None or not any(asked.groups()) or "if-range" in request.headers:
+        return None
+    first, last = asked.groups()
+    if not first:
+        return range(max(0, size - int(last)), size)
+    if last and int(last) < int(first):
+        return None
+    return range(int(first), min(size, int(last) + 1) if last else size)
 
 
 def _download(text: str, media_type: str, name: str) -> Response:
