@@ -254,6 +254,18 @@ def test_a_study_on_disk_without_answers_says_nothing(tmp_path, monkeypatch, cap
     assert (said.out, said.err) == ("", "")
 
 
+def test_names_of_others_do_not_steer_the_terminal(monkeypatch, capsys):
+    place = gd.space(**{"\x1b[2J": ["a\x1b[31m", "b\x1b[31m"], "y": (0, 1)})
+    study = gd.create_study(place, study_name="x\x1b]0;owned\x07y", rng=0)
+    study.tell(study.ask(), "a")
+    monkeypatch.setattr(server, "run", lambda *_: None)
+    server.serve(study)
+    said = capsys.readouterr()
+    assert "\x1b" not in said.out + said.err
+    assert "\x07" not in said.out + said.err
+    assert "owned" in said.out
+
+
 def test_boards_bring_their_own_options(board):
     with pytest.raises(ArgumentError, match="options such as question come with a study"):
         server.serve(board, question="Which?")
