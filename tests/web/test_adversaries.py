@@ -127,6 +127,12 @@ def test_a_link_that_was_taken_back_opens_nothing(client, board):
 
 
 def test_a_name_that_nobody_used_stays_shut_once_its_link_is_taken_back(client, board):
+    made = client.post("/api/studies/tilt/join", json={"rater": "Cid"}, headers=bearer(TOKEN))
+    assert KEYS.read(made.json()["token"]).rater == "Cid"
+    for slip in ("cid", "Cyd"):  # would void nothing
+        reply = client.post("/api/studies/tilt/revoke", json={"rater": slip}, headers=bearer(TOKEN))
+        assert reply.status_code == 422
+        assert ("'Cid'" in reply.json()["error"]) is (slip == "cid")
     client.post("/api/studies/tilt/revoke", json={"rater": "Cid"}, headers=bearer(TOKEN))
     for token in (KEYS.personal("tilt", "Cid"), KEYS.personal("tilt", "Cid", 2)):
         assert set(attempts(client, bearer(token), "Cid").values()) == {401}
@@ -202,6 +208,18 @@ def test_the_shared_link_opens_no_name_that_somebody_has(client):
         assert "somebody has this name" in reply.json()["error"]
 
 
+def test_a_name_that_the_owner_gave_out_is_taken_before_its_first_question(client, board):
+    join, owner, shared = "/api/studies/tilt/join", bearer(TOKEN), bearer(KEYS.rater)
+    cid = client.post(join, json={"rater": "Cid"}, headers=owner).json()
+    for name in ("Cid", "cid", "ＣＩＤ"):
+        assert client.post(join, json={"rater": name}, headers=shared).status_code == 409
+    assert client.post(join, json={"rater": "Cid"}, headers=owner).json() == cid
+    for taken, alike in (("Cid", "cid"), ("Bob", "BOB")):  # the owner is told who has it
+        reply = client.post(join, json={"rater": alike}, headers=owner)
+        assert reply.status_code == 409
+        assert taken in reply.json()["error"]
+
+
 def test_a_new_name_gets_a_link_and_a_cookie_of_its_own(client, board):
     join = client.post(
         "/api/studies/tilt/join", json={"rater": "Änn Lee"}, headers=bearer(KEYS.rater)
@@ -246,6 +264,65 @@ def test_a_personal_link_opens_no_other_name_and_no_other_study(make_client):
     assert client.get("/s/two?rater=Ann", headers=ann).status_code == 404
     for path in ("/owner", "/api/studies", "/api/studies/one/export.csv", "/api/events"):
         assert client.get(path, headers=ann).status_code == 403
+
+
+def test_a_link_opens_no_study_of_another_server_that_has_the_same_key(make_client):
+    """Keys lose letters, and two programs may have one token."""
+    pairs = [("色", "音"), ("x" * 40 + "1", "x" * 40 + "2"), ("tilt", "tilt")]
+    for n, names in enumerate(pairs):
+        boards = [
+            Board(gd.create_study(gd.Rotations(2), study_name=name, rng=k))
+            for k, name in enumerate(names)
+        ]
+        first, second = (make_client(board, token=TOKEN) for board in boards)
+        key = boards[0].key
+        assert boards[1].key == key
+        links = bearer(KEYS.rater)
+        join = first.post(f"/api/studies/{key}/join", json={"rater": "Ann"}, headers=links)
+        boards[1].study.tell(boards[1].study.ask(rater="Ann"), "a")
+        here = bearer(join.json()["token"])
+        old = bearer(KEYS.personal(key, "Ann"))  # of an earlier version, which names the key alone
+        for client, headers, good in (
+            (first, here, True),
+            (second, here, False),
+            (first, old, n == 2),  # where the key is the whole name
+            (second, old, n == 2),
+        ):
+            client.cookies.clear()
+            ask = client.post(f"/api/studies/{key}/ask", json={"rater": "Ann"}, headers=headers)
+            assert ask.status_code == (200 if good else 401)
+
+
+def test_the_link_for_raters_opens_no_study_for_one(make_client):
+    """Nor does a rater's own link of a time when the study was for several."""
+    mine, theirs = (
+        Board(gd.create_study(gd.Rotations(2), study_name=name, rng=0), solo=name == "mine")
+        for name in ("mine", "theirs")
+    )
+    mine.study.tell(mine.study.ask(rater="you"), "a")
+    client = make_client([mine, theirs], token=TOKEN, solo=False)
+    owner, rater = bearer(TOKEN), bearer(KEYS.rater)
+    for headers in (rater, bearer(KEYS.personal("mine", "you"))):
+        for action in ("ask", "undo", "finish", "join"):
+            address = f"/api/studies/mine/{action}"
+            assert client.post(address, json={"rater": "you"}, headers=headers).status_code == 404
+        for path in ("", "/history", "/best", "/duels/0/left", "/picture"):
+            assert client.get(f"/api/studies/mine{path}", headers=headers).status_code == 404
+        assert client.get("/s/mine", headers=headers).status_code == 404
+    assert mine.study.progress().answered == 1
+    home = client.get("/", headers=rater | PAGE, follow_redirects=False)
+    assert home.headers["location"] == "/s/theirs"
+    assert client.post("/api/studies/mine/undo", json={}, headers=owner).status_code == 200
+
+
+def test_a_cookie_of_an_earlier_version_becomes_one_that_stays(client, board):
+    kept = f"geoduel-80{KEYS.cookie(KEYS.read(KEYS.personal('tilt', 'Bob')))[0]}"
+    old = {"cookie": f"{kept}={KEYS.personal('tilt', 'Bob')}"}
+    made = client.get("/s/tilt?rater=Bob", headers=old | PAGE).headers["set-cookie"]
+    name, _, value = made.partition(";")[0].partition("=")
+    assert name == kept
+    assert KEYS.recall(value) == board.who("Bob")
+    assert "Max-Age" in made
 
 
 def test_a_name_is_given_away_once_before_it_has_a_question(client):

@@ -27,6 +27,12 @@ def ask(client, key="tilt", **body):
     return reply.json()
 
 
+def table_of(reply):
+    """Rows of a CSV that Excel knows to be UTF-8."""
+    assert reply.content.startswith(b"\xef\xbb\xbf")
+    return list(csv.DictReader(io.StringIO(reply.content.decode("utf-8-sig"))))
+
+
 def tell(client, question, answer, key="tilt", **body):
     body = {"id": question["id"], "run": question["run"], "answer": answer, **body}
     reply = client.post(f"/api/studies/{key}/tell", json=body)
@@ -266,13 +272,16 @@ def test_results_are_downloaded(board, make_client):
     done = client.post("/api/studies/tilt/finish", json={}).json()
     shown = client.get(f"/api/studies/tilt/{done['best']['url']}")
     assert (shown.content, shown.headers["content-type"]) == (picture, "image/png")
-    assert client.get("/api/studies/tilt/best/of-another-server").content == picture
+    assert "immutable" in shown.headers["cache-control"]
+    other = client.get("/api/studies/tilt/best/of-another-server")
+    assert other.content == picture
+    assert other.headers["cache-control"] == "no-store"  # it is not what was named
     full = client.get("/api/studies/tilt/picture")
     assert full.headers["content-disposition"] == 'attachment; filename="tilt-best.png"'
     assert full.content == picture
     point = client.get("/api/studies/tilt/result.json").json()["best"]["point"]
     assert point == pytest.approx(board.study.recommend())
-    rows = list(csv.DictReader(io.StringIO(client.get("/api/studies/tilt/result.csv").text)))
+    rows = table_of(client.get("/api/studies/tilt/result.csv"))
     assert rows[0]["unit"] == "°"
     angle = np.degrees(board.study.manifold.to_angle(board.study.recommend()))
     assert float(rows[0]["values"]) == pytest.approx(float(angle))
@@ -318,7 +327,7 @@ def test_exports(client, board, tmp_path):
         question = tell(client, question, answer)
     table = client.get("/api/studies/tilt/export.csv")
     assert table.headers["content-disposition"] == 'attachment; filename="tilt.csv"'
-    rows = list(csv.DictReader(io.StringIO(table.text)))
+    rows = table_of(table)
     assert [row["side"] for row in rows][:4] == ["left", "tie", "skip", "right"]
     for row, duel in zip(rows, board.study.duels, strict=True):
         assert row["answer"] == (duel.answer or "")
@@ -335,8 +344,24 @@ def test_exports(client, board, tmp_path):
 def test_a_name_like_a_formula_is_text_in_the_table(board, make_client):
     client = make_client(board, solo=False)
     tell(client, ask(client, rater="=1+1"), "left", rater="=1+1")
-    rows = list(csv.DictReader(io.StringIO(client.get("/api/studies/tilt/export.csv").text)))
+    rows = table_of(client.get("/api/studies/tilt/export.csv"))
     assert rows[0]["rater"] == "'=1+1"
+
+
+def test_values_and_units_like_formulas_are_text_in_both_tables(make_client):
+    place = gd.space({"tool": ["=1+1", "@saw"], "=depth": (-1, 1)})
+    board = Board(gd.create_study(place, study_name="tilt", rng=0))
+    client = make_client(board, solo=False)
+    tell(client, ask(client, rater="Änn"), "left", rater="Änn")
+    for path in ("result.csv", "export.csv"):
+        rows = table_of(client.get(f"/api/studies/tilt/{path}"))
+        cells = [v for row in rows for one in row.values() for v in np.atleast_1d(one) if v]
+        assert any(v in ("'=1+1", "'@saw") for v in cells)
+        numbers = [v for v in cells if v[0] in "=+-@\t\r"]
+        assert all(float(v) < 0 for v in numbers)
+        assert "Änn" in cells or path == "result.csv"
+    result = table_of(client.get("/api/studies/tilt/result.csv"))
+    assert {row["number"] for row in result} == {"tool", "'=depth"}
 
 
 def test_questions_are_fetched_ahead_where_wanted(board, make_client):
@@ -362,6 +387,19 @@ def test_two_studies_of_one_name_get_two_addresses(make_client):
     client = make_client(boards)
     assert [s["key"] for s in client.get("/api/studies").json()] == ["twins", "twins-2"]
     assert ask(client, "twins")["run"] != ask(client, "twins-2")["run"]
+
+
+def test_a_study_that_was_deleted_is_not_found(make_client, tmp_path):
+    """Its page is told so, and of no other study."""
+    url = f"sqlite:///{tmp_path / 'a.db'}"
+    for name in ("secret", "tilt"):
+        gd.create_study(gd.Rotations(2), storage=url, study_name=name, rng=0)
+    client = make_client(Board(gd.load_study("tilt", url)))
+    ask(client)
+    gd.delete_study("tilt", url)
+    for _ in range(2):
+        reply = client.post("/api/studies/tilt/ask", json={})
+        assert (reply.status_code, reply.json()) == (404, {"error": "there is no such study"})
 
 
 def test_events_stream_progress_as_it_changes(board, live):

@@ -548,11 +548,11 @@ def test_a_token_leaves_the_address_for_cookies():
     assert reply.scope is None
     assert reply.body == b""
     assert reply.headers["location"] == "/s/tilt?rater=Ann&empty="
-    assert reply.cookies == [f"{held(ANN)}; Path=/; HttpOnly; SameSite=Lax"]
+    assert reply.cookies == [f"{held(ANN)}; Path=/; Max-Age=34560000; HttpOnly; SameSite=Lax"]
     again = request(guard, query=f"token={ann}", headers={"cookie": held(BOB)})
     assert {one.split(";")[0] for one in again.cookies} == {held(ANN), held(BOB)}
     owner = request(guard, query=f"token={ann}", headers={"cookie": held(Who(OWNER))})
-    assert [one.split(";")[0] for one in owner.cookies] == [held(Who(OWNER))]  # and stays it
+    assert owner.cookies == [f"{held(Who(OWNER))}; Path=/; HttpOnly; SameSite=Lax"]  # and stays it
     under = request(guard, path="/owner", query=f"token={ann}", root_path="/duel")
     assert under.headers["location"] == "/duel/owner"
     assert request(guard, query="token=").status == 401
@@ -583,7 +583,41 @@ def test_the_redirect_names_no_other_place(path, place):
     ],
 )
 def test_a_cookie_is_named_by_port_and_secure_behind_https(scope, start, end):
-    made = cookie(scope, "-x", "y")
+    made = cookie(scope | {"state": {"root": "", "origin": ""}}, "-x", "y")
     assert made.startswith(start)
     assert made.endswith(end)
     assert "; HttpOnly; " in made
+
+
+def shown_at(root, port, origin="duels.example"):
+    """A server that a proxy shows, and what a request to it is."""
+    guard = guarded(keys=KEYS, hosts=["duels.example"], root=root, origin=origin)
+    return guard, {"headers": {"host": origin}, "server": ("127.0.0.1", port)}
+
+
+def test_a_cookie_is_good_at_all_servers_behind_one_address_and_goes_nowhere_else():
+    """Whatever ports they listen at; what is at other paths of that host is not theirs."""
+    guard, there = shown_at("/palette", 8001)
+    reply = request(guard, path="/palette/", query=f"token={KEYS.personal('tilt', 'Ann')}", **there)
+    assert reply.headers["location"] == "/palette/"
+    kept, *attributes = reply.cookies[0].split("; ")
+    assert "Path=/palette" in attributes
+
+    def status(root, port, origin="duels.example", kept=kept):
+        guard, there = shown_at(root, port, origin)
+        there["headers"]["cookie"] = kept
+        return request(guard, path=f"{root}/", **there).status
+
+    assert [status("/palette", port) for port in (8001, 8002)] == [200, 200]
+    assert status("/tilt", 8001) == status("", 8001) == 401  # where another may be shown
+    assert status("/palette", 8001, "duels.example:81") == 401
+    assert status("/palette", 8001, kept=held(ANN, "geoduel-8001")) == 200  # of earlier versions
+    assert status("/palette", 8002, kept=held(ANN, "geoduel-8001")) == 401
+
+
+@pytest.mark.parametrize(
+    ("root", "place"), [("/a;b", "/a%3Bb"), ("/ä", "/%C3%A4"), ("/%41", "/%41")]
+)
+def test_the_path_of_a_cookie_is_as_browsers_write_it(root, place):
+    made = cookie({"state": {"root": root, "origin": ""}}, "", "y")
+    assert f"; Path={place};" in made

@@ -34,6 +34,10 @@ def test_each_token_stands_for_one(keys):
     assert keys.read(TOKEN) == Who(OWNER)
     assert keys.read(keys.rater) == Who(RATER)
     assert keys.read(keys.personal("tilt", "Ann", 12)) == Who(NAMED, "tilt", "Ann", 12)
+    for link in (0, 12):
+        assert keys.read(keys.personal("tilt", "Ann", link, "a5")) == Who(
+            NAMED, "tilt", "Ann", link, "a5"
+        )
     for study, name in (("tilt", "Ann"), ("tilt", "Änn/Lee \N{SNOWMAN}"), ("x", "a/b"), ("x", "")):
         assert keys.read(keys.personal(study, name)) == Who(NAMED, study, name)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import itertools
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -160,6 +161,58 @@ def test_a_turned_picture_is_sent_once(board, make_client):
     assert client.get("/api/studies/tilt/pictures/other").status_code == 404
     again = make_client(Board(board.study, board.render))  # a server started again
     assert again.get(f"/api/studies/tilt/{left['url']}").content == picture.data
+
+
+def test_all_turned_pictures_of_a_page_of_the_history_are_there(board, monkeypatch):
+    """Whatever their size; beyond that the oldest go."""
+    count = itertools.count()
+    board.render = lambda _: Turned(Content(b"%04d" % next(count), "image/png"), 0.1, (3, 2))
+    for _ in range(14):
+        board.tell(board.ask("you")["id"], "left", "you")
+
+    def found():
+        pages = board.history("you")["duels"]
+        names = [duel[side]["url"].split("/")[1] for duel in pages for side in ("left", "right")]
+        return [board.picture(name) is not None for name in names]
+
+    assert found() == [True] * 24
+    kept = len(board._pictures)
+    monkeypatch.setattr("geoduel.web.board._CACHE_BYTES", 40)
+    board.render = lambda _: Turned(Content(b"last", "image/png"), 0.1, (3, 2))
+    board.best()
+    assert len(board._pictures) == 24 < kept
+    assert board._pictures_bytes == 4 * 24
+
+
+@pytest.mark.parametrize(
+    ("asked", "status", "got", "where"),
+    [
+        ("bytes=0-1", 206, b"01", "bytes 0-1/10"),
+        ("bytes=7-", 206, b"789", "bytes 7-9/10"),
+        ("bytes=8-99", 206, b"89", "bytes 8-9/10"),
+        ("bytes=-3", 206, b"789", "bytes 7-9/10"),
+        ("bytes=-99", 206, b"0123456789", "bytes 0-9/10"),
+        ("bytes=10-", 416, None, "bytes */10"),
+        ("bytes=-0", 416, None, "bytes */10"),
+        ("bytes=3-2", 200, b"0123456789", None),
+        ("bytes=0-1,4-5", 200, b"0123456789", None),  # several parts need not be sent
+        ("bytes=-", 200, b"0123456789", None),
+        ("lines=0-1", 200, b"0123456789", None),
+        ("", 200, b"0123456789", None),
+    ],
+)
+def test_parts_of_sounds_and_films(board, make_client, asked, status, got, where):
+    """Safari asks for the first two bytes, and plays nothing that is not sent in parts."""
+    board.render = lambda _: Content(b"0123456789", "audio/wav")
+    client = make_client(board)
+    url = client.post("/api/studies/tilt/ask", json={}).json()["left"]["url"]
+    reply = client.get(f"/api/studies/tilt/{url}", headers={"range": asked})
+    assert reply.status_code == status
+    assert reply.headers.get("content-range") == where
+    assert got is None or reply.content == got
+    assert got is None or reply.headers["accept-ranges"] == "bytes"
+    late = client.get(f"/api/studies/tilt/{url}", headers={"range": asked, "if-range": '"x"'})
+    assert (late.status_code, late.content) == (200, b"0123456789")
 
 
 def test_a_turned_picture_must_be_a_picture():

@@ -59,6 +59,44 @@ def test_the_dashboard_shows_studies_that_come_later_and_survives_broken_ones(
     assert "Copy link" not in page
 
 
+def test_a_study_that_was_deleted_leaves_the_dashboard_alone(tmp_path, served, live):
+    """And returns once there is another one of its name; a study that fails is left out, too."""
+    import httpx
+
+    storage = f"sqlite:///{tmp_path / 'duels.db'}"
+    for name in ("first", "second", "third"):
+        study = gd.create_study(gd.Sphere(3), storage=storage, study_name=name, rng=0)
+        study.tell(study.ask(), "a")
+    server.dashboard(storage, token=False)
+    boards = served[0].state.hub.boards
+    boards["third"].study.progress = lambda *_, **__: 1 / 0
+
+    def titles():
+        return [study["title"] for study in client.get("/api/studies").json()]
+
+    def streamed():
+        with client.stream("GET", "/api/events") as events:
+            lines = (line for line in events.iter_lines() if line.startswith("data: "))
+            return json.loads(next(lines)[6:])["key"]
+
+    with httpx.Client(base_url=live(served[0]).address, timeout=20) as client:
+        assert titles() == ["first", "second"]
+        gd.delete_study("first", storage)
+        boards["first"]._progress = None  # what is kept of it may be some time late
+        assert streamed() == "second"
+        assert titles() == ["second"]
+        page = client.get("/owner", headers={"accept": "text/html"})
+        assert page.status_code == 200
+        assert 'data-key="second"' in page.text
+        assert 'data-key="first"' not in page.text
+        gd.create_study(gd.Sphere(3), storage=storage, study_name="first", rng=1)
+        assert titles() == ["first", "second"]
+        assert client.get("/api/studies/first").json()["progress"]["answered"] == 0
+        gd.delete_study("first", storage)
+        assert client.get("/api/studies/first/recommend").status_code == 404
+    assert "ZeroDivisionError" in boards["third"].trouble
+
+
 def test_a_misspelt_database_is_not_made(tmp_path):
     file = tmp_path / "none.db"
     with pytest.raises(ArgumentError, match=r"no database .*none\.db"):
@@ -214,6 +252,18 @@ def test_a_study_on_disk_without_answers_says_nothing(tmp_path, monkeypatch, cap
     server.serve(study, labels=("x", "y", "z"), accuracy=0.1, results=False, question="Which?")
     said = capsys.readouterr()
     assert (said.out, said.err) == ("", "")
+
+
+def test_names_of_others_do_not_steer_the_terminal(monkeypatch, capsys):
+    place = gd.space(**{"\x1b[2J": ["a\x1b[31m", "b\x1b[31m"], "y": (0, 1)})
+    study = gd.create_study(place, study_name="x\x1b]0;owned\x07y", rng=0)
+    study.tell(study.ask(), "a")
+    monkeypatch.setattr(server, "run", lambda *_: None)
+    server.serve(study)
+    said = capsys.readouterr()
+    assert "\x1b" not in said.out + said.err
+    assert "\x07" not in said.out + said.err
+    assert "owned" in said.out
 
 
 def test_boards_bring_their_own_options(board):

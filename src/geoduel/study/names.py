@@ -13,7 +13,7 @@ from ..errors import ArgumentError
 if TYPE_CHECKING:
     from .study import Study
 
-__all__ = ["claim", "link_numbers", "rater_name", "revoke_link"]
+__all__ = ["claim", "holders", "link_numbers", "rater_name", "revoke_link"]
 
 _TAKEN, _LINK = "geoduel rater: ", "geoduel link: "
 
@@ -34,9 +34,20 @@ def rater_name(text: str) -> str:
 
 def claim(study: Study, rater: str) -> bool:
     """Give a name away; False if somebody has it, or one that looks much like it."""
-    known = {_alike(duel.rater) for duel in study.duels if duel.rater}
-    taken = _TAKEN + _alike(rater)
-    return _alike(rater) not in known and study.set_user_attr(taken, rater, once=True)
+    free = not holders(study, rater)
+    return free and study.set_user_attr(_TAKEN + _alike(rater), rater, once=True)
+
+
+def holders(study: Study, rater: str) -> list[str]:
+    """Return the names that somebody has and that are this one or look much like it.
+
+    A name was given away, or it has a question, or a link of it was taken back.
+    """
+    alike = _alike(rater)
+    known = {duel.rater for duel in study.duels if duel.rater} | {*link_numbers(study)}
+    given = study.user_attrs.get(_TAKEN + alike)
+    known |= {given} if isinstance(given, str) else set()
+    return sorted(name for name in known if _alike(name) == alike)
 
 
 def revoke_link(study: Study, rater: str) -> int:
@@ -51,7 +62,7 @@ def revoke_link(study: Study, rater: str) -> int:
     study : Study
         The study.
     rater : str
-        Name of the rater.
+        Name of a rater: of one who was asked something, or to whom a link was given.
 
     Returns
     -------
@@ -61,17 +72,21 @@ def revoke_link(study: Study, rater: str) -> int:
     Raises
     ------
     ArgumentError
-        If it is no name of a rater.
+        If nobody has the name; one that looks much like it is named.
 
     Examples
     --------
     >>> import geoduel as gd
     >>> study = gd.create_study(gd.Rotations(2), rng=0)
+    >>> claim(study, "Ann")
+    True
     >>> revoke_link(study, "Ann"), revoke_link(study, "Ann"), link_numbers(study)
     (1, 2, {'Ann': 2})
     """
     rater = rater_name(rater)
-    claim(study, rater)  # or else the link for all raters would open the name
+    if rater not in (known := holders(study, rater)):
+        alike = f"; perhaps {known[0]!r} is meant" if known else ""
+        raise ArgumentError(f"rater must be one of study {study.name!r}, got {rater!r}{alike}")
     number = link_numbers(study).get(rater, 0) + 1
     study.set_user_attr(_LINK + rater, number)
     return number

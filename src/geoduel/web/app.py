@@ -6,6 +6,8 @@ import asyncio
 import json
 import logging
 import mimetypes
+import re
+import traceback
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -25,7 +27,13 @@ from starlette.responses import StreamingResponse
 
 from .._support.check import function, instance, positive, several, text
 from .._version import __version__
-from ..errors import ArgumentError, GeoduelError, StorageError
+from ..errors import (
+    ArgumentError,
+    GeoduelError,
+    ReplayError,
+    StorageError,
+    UnknownStudyError,
+)
 from ..study.names import rater_name
 from .board import CANNOT, GRADED, RANKING, Board
 from .guard import NAMED, OWNER, RATER, Guard, Rate, client_of, cookie
@@ -45,6 +53,8 @@ _PRIVATE = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; media-
 # Where the owner wants it, scripts run in a frame of an origin of its own, and reach nothing.
 _SCRIPTS = f"{_PRIVATE} allow-scripts; script-src 'unsafe-inline'"
 _FOREVER = "private, max-age=604800, immutable"
+_BOM = "\ufeff"  # tells Excel that a table is UTF-8
+_RANGE = re.compile(r"bytes=([0-9]{0,15})-([0-9]{0,15})")
 _MOST_LISTENERS = 200
 _NEWCOMERS = 1 / 30, 60.0  # new names from one address: a second, and at once
 
@@ -302,7 +312,7 @@ class Hub:
             if board in self._boards.values():
                 continue
             key, n = board.key, 2
-            while key in self._boards:
+            while key in self.boards:
                 key, n = f"{board.key}-{n}", n + 1
             board.key = key
             if board.solo is None:
@@ -320,18 +330,24 @@ class Hub:
             self._add(self.find(self._boards))
         return list(self.boards.values())
 
-    def board(self, key: str) -> Board:
-        """Return the board of a key, or answer that there is none."""
-        board = self._boards.get(key)
-        if board is None or board.closed:
-            raise HTTPException(404, "there is no such study")
-        return board
+    def open_to(self, state: dict[str, Any]) -> dict[str, Board]:
+        """Return the boards that a request may see: a study for one is the owner's alone."""
+        if state["role"] == OWNER:
+            return self.boards
+        boards = {key: board for key, board in self.boards.items() if not board.solo}
+        named = boards if state["role"] == RATER else {key for key, _ in state["names"]}
+        return {key: board for key, board in boards.items() if key in named}
 
     async def holds(self, who: Who) -> bool:
-        """Whether a rater's own link was not taken back: at most about a second ago, if so."""
+        """Whether a rater's own link is one of this study, and was not taken back.
+
+        If it was, then at most about a second ago.
+        """
         board = self._boards.get(who.study)
         if board is None:
             return True  # and opens no study
+        if who.run != board.run and (who.run or not board.is_named_by_key):
+            return False
         if board.links_are_old():
             with suppress(GeoduelError):  # then it is as it was
                 await run_in_threadpool(board.read_links)
@@ -490,7 +506,9 @@ _SHOWN: dict[int | str, dict[str, Any]] = {
             kind: {"schema": {"type": "string", "format": "binary"}}
             for kind in ("image/*", "audio/*", "video/*", "text/html", "text/plain")
         },
-    }
+    },
+    206: {"description": "The part that the header Range asks for."},
+    416: {"model": ErrorReply, "description": "There is no such part."},
 }
 
 
@@ -523,8 +541,8 @@ async def _owner(request: Request) -> None:
 
 
 async def _board(key: str, request: Request) -> Board:
-    board, state = _hub(request).board(key), _state(request)
-    if state["role"] == NAMED and key not in (study for study, _ in state["names"]):
+    board = _hub(request).open_to(_state(request)).get(key)
+    if board is None:
         raise HTTPException(404, "there is no such study")
     return board
 
@@ -556,16 +574,21 @@ def _join(board: OneBoard, body: Join, request: Request, response: Response) -> 
     rater = rater_name(body.rater)
     if state["role"] == NAMED:
         raise HTTPException(403, "this takes the link for all raters")
-    if state["role"] == RATER and (board.key, rater) not in state["names"]:
-        if not request.app.state.newcomers.allow(client_of(request.scope)):
+    if (board.key, rater) not in state["names"]:
+        if state["role"] == RATER and not request.app.state.newcomers.allow(
+            client_of(request.scope)
+        ):
             raise HTTPException(429, "many new names; wait a minute", {"retry-after": "30"})
         if not board.claim(rater):
-            raise HTTPException(
-                409, "somebody has this name; take another one, or open that name's own link"
-            )
+            if not _is_owner(request):
+                raise HTTPException(
+                    409, "somebody has this name; take another one, or open that name's own link"
+                )
+            if rater not in (taken := board.holders(rater)):
+                raise HTTPException(409, f"{taken[0]} has this name, or one that looks like it")
     if keys is not None and state["role"] == RATER:
-        who = Who(NAMED, board.key, rater, board.link(rater))
-        response.headers.append("set-cookie", cookie(request.scope, *keys.cookie(who)))
+        own = keys.cookie(board.who(rater))
+        response.headers.append("set-cookie", cookie(request.scope, *own))
     return _link(request, board, rater)
 
 
@@ -582,7 +605,7 @@ def _revoke(board: OneBoard, body: Join, request: Request) -> JoinReply:
 def _link(request: Request, board: Board, rater: str) -> JoinReply:
     """Return the rater's own link, as it is now."""
     keys, page = request.app.state.keys, f"s/{board.key}?{urlencode({'rater': rater})}"
-    token = None if keys is None else keys.personal(board.key, rater, board.link(rater))
+    token = None if keys is None else keys.personal(*board.who(rater)[1:])
     link = page if token is None else f"{page}&token={token}"
     return JoinReply(rater=rater, token=token, page=page, link=link)
 
@@ -641,7 +664,7 @@ def _act(board: OneBoard, body: Act, request: Request) -> OutcomeReply:
 @_api.get("/studies", dependencies=[Owner], summary="List the studies")
 def _studies(request: Request) -> list[SummaryReply]:
     """Return key, title and progress of each study."""
-    return [SummaryReply(**_full_summary(board)) for board in _hub(request).present()]
+    return [SummaryReply(**told) for _, told in _told(_hub(request).present())]
 
 
 @_api.get("/studies/{key}", summary="Describe a study")
@@ -658,7 +681,7 @@ async def _best(board: OneBoard, request: Request) -> PaneReply:
 
 
 def _shows_best(board: Board, request: Request) -> None:
-    if not (_is_owner(request) or board.solo or board.results is True):
+    if not (_is_owner(request) or board.results is True):
         raise HTTPException(403, "the owner of the study shows no results")
 
 
@@ -681,10 +704,10 @@ async def _best_shown(
         rater = _hub(request).rater(board, rater, _state(request))
     else:
         raise HTTPException(403, "the owner of the study shows no results")
-    shown = await _readers(request).run(request, board.best_named, name, rater or None)
+    shown, named = await _readers(request).run(request, board.best_named, name, rater or None)
     if shown is None:
         raise HTTPException(404, "there is no such point, or it cannot be shown")
-    return _content(shown, _FOREVER, board.scripts)
+    return _content(request, shown, _FOREVER if named else "no-store", board.scripts)
 
 
 @_api.get(
@@ -704,7 +727,7 @@ async def _full(board: OneBoard, request: Request) -> Response:
     shown = await _readers(request).run(request, draw)
     if shown is None:
         raise HTTPException(404, "the best point cannot be shown")
-    reply = _content(shown, "no-store")
+    reply = _content(request, shown, "no-store")
     name = f"{board.key}-best{mimetypes.guess_extension(shown.media_type) or ''}"
     reply.headers["content-disposition"] = f'attachment; filename="{name}"'
     return reply
@@ -740,7 +763,7 @@ async def _result_json(board: OneBoard, request: Request) -> Response:
 async def _result_csv(board: OneBoard, request: Request) -> Response:
     """Return the numbers of the best point and of what each rater liked best."""
     table = await _readers(request).run(request, board.result_table)
-    return _download(table, "text/csv; charset=utf-8", f"{board.key}-result.csv")
+    return _download(_BOM + table, "text/csv; charset=utf-8", f"{board.key}-result.csv")
 
 
 @_api.get("/studies/{key}/recommend", dependencies=[Owner], summary="Return the best point so far")
@@ -801,7 +824,7 @@ def _export(board: OneBoard) -> Response:
 )
 def _table(board: OneBoard) -> Response:
     """Return all questions and answers as a table."""
-    return _download(board.table(), "text/csv; charset=utf-8", f"{board.key}.csv")
+    return _download(_BOM + board.table(), "text/csv; charset=utf-8", f"{board.key}.csv")
 
 
 @_api.get(
@@ -813,11 +836,11 @@ def _table(board: OneBoard) -> Response:
 async def _side(board: OneBoard, duel_id: int, side: str, request: Request) -> Response:
     """Return the picture, sound, film or page on one side of a question to whom it is asked."""
     own = {rater for key, rater in _state(request)["names"] if key == board.key}
-    everything = _is_owner(request) or bool(board.solo)
+    owner = _is_owner(request)
 
     def show() -> Content | Turned | None:
         duel = board.duel(duel_id)
-        if not (everything or duel.rater in {None, *own}):
+        if not (owner or duel.rater in {None, *own}):
             raise ArgumentError(f"there is no question {duel_id}")
         return board.shown(duel, side)
 
@@ -828,7 +851,7 @@ async def _side(board: OneBoard, duel_id: int, side: str, request: Request) -> R
         raise HTTPException(404, str(error)) from None
     if shown is None:
         raise HTTPException(404, "this choice cannot be shown")
-    return _content(shown, _FOREVER, board.scripts)
+    return _content(request, shown, _FOREVER, board.scripts)
 
 
 @_api.get(
@@ -845,7 +868,7 @@ async def _picture(board: OneBoard, digest: str, request: Request) -> Response:
         found = board.picture(digest)
     if found is None:
         raise HTTPException(404, "there is no such picture")
-    return _content(found, _FOREVER)
+    return _content(request, found, _FOREVER)
 
 
 @_api.get(
@@ -870,8 +893,11 @@ async def _events(request: Request) -> Response:
         try:
             yield "retry: 2000\n\n"
             while True:
-                for board in hub.boards.values():
-                    text = json.dumps(await run_in_threadpool(_full_summary, board))
+                told = []
+                with suppress(StorageError):  # which may be there again in a moment
+                    told = await run_in_threadpool(_told, hub.boards.values())
+                for board, summary in told:
+                    text = json.dumps(summary)
                     if sent.get(board.key) != text:
                         sent[board.key], quiet = text, 0.0
                         yield f"data: {text}\n\n"
@@ -900,21 +926,60 @@ def _summary(board: Board) -> dict[str, Any]:
     }
 
 
-def _full_summary(board: Board) -> dict[str, Any]:
-    return _summary(board) | {"trouble": board.trouble}
+def _told(boards: Iterable[Board]) -> list[tuple[Board, dict[str, Any]]]:
+    """Boards and what the owner is told of each; one that fails takes no other along."""
+    told = []
+    for board in boards:
+        try:
+            told.append((board, _summary(board) | {"trouble": board.trouble}))
+        except StorageError:  # of all of them
+            raise
+        except (UnknownStudyError, ReplayError) as error:  # it is gone, or another one
+            _close(board, error)
+        except Exception:  # the method's own
+            board.fails(traceback.format_exc())
+    return told
 
 
-def _content(shown: Content | Turned, cache: str, scripts: bool = False) -> Response:
+def _close(board: Board, why: Exception) -> None:
+    board.closed = True
+    log.error("study %r is no longer shown: %s", board.study.name, why)
+
+
+def _content(
+    request: Request, shown: Content | Turned, cache: str, scripts: bool = False
+) -> Response:
+    """Return what is shown, or the part of it that is asked for: Safari plays nothing else."""
     one = shown.picture if isinstance(shown, Turned) else shown
     media_type = one.media_type
     if media_type.startswith("text/"):
         media_type += "; charset=utf-8"
-    headers = {"cache-control": cache}
+    headers = {"cache-control": cache, "accept-ranges": "bytes"}
     if not one.media_type.startswith(("audio/", "video/")):
         # What render wrote may hold scripts; alone in its frame it may do nothing.
         policy = _SCRIPTS if scripts and one.kind == "html" else _PRIVATE
         headers["content-security-policy"] = f"{policy}; frame-ancestors 'self'"
-    return Response(one.data, media_type=media_type, headers=headers)
+    size, part = len(one.data), _part(request, len(one.data))
+    if part is None:
+        return Response(one.data, media_type=media_type, headers=headers)
+    if not part:
+        raise HTTPException(416, f"there are {size} bytes", {"content-range": f"bytes */{size}"})
+    headers["content-range"] = f"bytes {part[0]}-{part[-1]}/{size}"
+    return Response(one.data[part.start : part.stop], 206, media_type=media_type, headers=headers)
+
+
+def _part(request: Request, size: int) -> range | None:
+    """Return which bytes are asked for; None for all, as where several parts are."""
+    asked = _RANGE.fullmatch(request.headers.get("range", "").replace(" ", ""))
+    # Nothing here has a name of its version, which `If-Range` would have to be.
+    if asked is None or not any(asked.groups()) or "if-range" in request.headers:
+        return None
+    first, last = asked.groups()
+    if not first:
+        return range(max(0, size - int(last)), size)
+    if last and int(last) < int(first):
+        return None
+    return range(int(first), min(size, int(last) + 1) if last else size)
 
 
 def _download(text: str, media_type: str, name: str) -> Response:
@@ -928,14 +993,14 @@ def _download(text: str, media_type: str, name: str) -> Response:
 @_pages.get("/")
 def _home(request: Request) -> Response:
     hub, state = _hub(request), _state(request)
+    boards, owner = hub.open_to(state), _is_owner(request)
     if state["role"] == NAMED:
-        own = sorted(pair for pair in state["names"] if pair[0] in hub.boards)
+        own = sorted(pair for pair in state["names"] if pair[0] in boards)
         if own:
             return _go(request, f"/s/{own[0][0]}?{urlencode({'rater': own[0][1]})}")
         raise HTTPException(404, "there is no study")
-    owner = _is_owner(request)
-    if hub.boards and not hub.read_only and (not owner or all(b.solo for b in hub.boards.values())):
-        return _go(request, f"/s/{next(iter(hub.boards))}")
+    if boards and not hub.read_only and (not owner or all(b.solo for b in boards.values())):
+        return _go(request, f"/s/{next(iter(boards))}")
     if not owner:
         raise HTTPException(404, "there is no study")
     return _go(request, "/owner")
@@ -943,7 +1008,8 @@ def _home(request: Request) -> Response:
 
 @_pages.get("/s/{key}")
 def _duels(board: OneBoard, request: Request, rater: str = "") -> Response:
-    hub, state, keys = _hub(request), _state(request), list(_hub(request).boards)
+    hub, state = _hub(request), _state(request)
+    keys = list(hub.open_to(state))
     if hub.read_only:
         return _go(request, "/owner")
     own = sorted(name for key, name in state["names"] if key == board.key)
@@ -952,24 +1018,26 @@ def _duels(board: OneBoard, request: Request, rater: str = "") -> Response:
         name = rater_name(rater) if rater.strip() else SOLO if board.solo else ""
     except ArgumentError:
         name, wrong = "", True
-    if not name or not (_is_owner(request) or name in own or (board.solo and name == SOLO)):
+    if not name or not (_is_owner(request) or name in own):
         if name and state["role"] == NAMED:
             raise HTTPException(403, "this takes the rater's own link")
         more = {"names": own, "joins": state["role"] == RATER}
         return _html(request, "name.html", board=board, wrong=wrong, rater=name, **more)
     place, total, owner = keys.index(board.key) + 1, len(keys), _is_owner(request)
-    link = ""
-    if name in own:
-        link = _link(request, board, name).link
+    link = _link(request, board, name).link if name in own else ""
     more = {"place": place, "total": total, "owner": owner, "link": link}
-    return _html(request, board.page, board=board, rater=name, **more)
+    reply = _html(request, board.page, board=board, rater=name, **more)
+    if name in own:  # stays from now on, also where one came by an older cookie
+        kept = request.app.state.keys.cookie(board.who(name))
+        reply.headers.append("set-cookie", cookie(request.scope, *kept))
+    return reply
 
 
 @_pages.get("/owner", dependencies=[Owner])
 def _owner_page(request: Request) -> Response:
     hub, keys = _hub(request), request.app.state.keys
     link = f"?token={keys.rater}" if keys is not None else ""
-    boards = [{"board": board, "summary": _full_summary(board)} for board in hub.present()]
+    boards = [{"board": board, "summary": told} for board, told in _told(hub.present())]
     return _html(request, "owner.html", boards=boards, link=link, read_only=hub.read_only)
 
 
@@ -1030,6 +1098,10 @@ async def _known(request: Request, error: Any) -> Response:
     if isinstance(error, StorageError):
         log.error("storage: %s", error)
         return _problem(request, 503, "the study cannot be reached just now", {"retry-after": "2"})
+    board = _hub(request).boards.get(request.path_params.get("key", ""))
+    if isinstance(error, UnknownStudyError) and board is not None:  # deleted meanwhile
+        _close(board, error)
+        return _problem(request, 404, "there is no such study")
     if isinstance(error, ArgumentError):
         return _problem(request, 422, str(error))
     log.exception("unexpected", exc_info=error)

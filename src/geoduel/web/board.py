@@ -10,6 +10,7 @@ import json
 import logging
 import math
 import re
+import secrets
 import threading
 import time
 import traceback
@@ -31,9 +32,10 @@ from ..errors import (
 )
 from ..methods.people.questions import PersonMethod
 from ..study.log import STRENGTHS
-from ..study.names import claim, link_numbers, revoke_link
+from ..study.names import claim, holders, link_numbers, revoke_link
 from ..study.ranking import LETTERS, canonical
 from ..study.study import Study
+from .keys import NAMED, Who
 from .numbers import Numbers, as_json, numbers, unit, within
 from .panes import Content, Turned, content, plain
 
@@ -55,6 +57,7 @@ _SLOW = 0.06  # seconds to draw a choice; beyond it the next question is fetched
 _FEWEST = 3  # answers before a stated accuracy is believed
 _BEYOND = 10  # answers of one rater beyond what is typical, after which a page ends by itself
 _LINKS_STAY = 1.0  # seconds after which a link may turn out to be taken back elsewhere
+_MOST_PANES = 24  # of pairs on a page of the history
 _PATIENCE = 30.0  # seconds that a choice waits for another one to be drawn
 
 
@@ -173,7 +176,8 @@ class Board:
             raise ArgumentError(f'ranking must be True, False or "ends", got {ranking!r}')
         self.ranking, self.ahead, self.solo, self.finish = ranking, ahead, solo, finish
         self.strengths, self.infeasible = bool(strengths), bool(infeasible)
-        self.key = slug(key or study.name)
+        self._called = key or study.name
+        self.key = slug(self._called)
         self.labels = several(labels, "labels", "texts")
         numbers(study.manifold, np.zeros(study.manifold.point_shape), self.labels)  # they fit
         if results not in (True, False, "own"):
@@ -189,6 +193,7 @@ class Board:
         """Grows with every change made through this board."""
         self.run = _run(study)
         """Tells the study from another one that answers at the same address later."""
+        self._shows = secrets.token_hex(4)  # in addresses: browsers keep what another board drew
         self.trouble: str | None = None
         """Traceback of the last error of ``render``, for the owner."""
         self._links, self._links_read = link_numbers(study), time.monotonic()
@@ -199,6 +204,7 @@ class Board:
         self._shown: OrderedDict[tuple[Any, ...], Content | Turned] = OrderedDict()
         self._shown_bytes = 0
         self._pictures: OrderedDict[str, Content] = OrderedDict()
+        self._pictures_bytes = 0
         self._bests: OrderedDict[str, Any] = OrderedDict()  # points, by the names in addresses
         self._open: OrderedDict[int, Duel] = OrderedDict()
         self._drawing = 0.0  # seconds, a running mean
@@ -287,14 +293,14 @@ class Board:
         elif duel.more and answer not in ("tie", "skip"):
             answer = "".join(self.point_on(duel, x) if x.isdigit() else x for x in answer)
         try:
-            self.study.tell(duel.id, answer, rater=rater)
+            told = self.study.tell(duel.id, answer, rater=rater)
         except AlreadyAnsweredError:
             self._open.pop(duel.id, None)
             stored = self.study.duel(duel.id)  # perhaps this one, whose reply was lost
             return stored.rater == rater and _same(stored, answer)
         self._open.pop(duel.id, None)
         self.version += 1
-        self._since[rater] += answer != "skip"
+        self._since[rater] += told.answer != "skip"
         return True
 
     def undo(
@@ -371,7 +377,24 @@ class Board:
         """Give a name away; False if somebody has it, or one that looks much like it."""
         return claim(self.study, rater)
 
+    def holders(self, rater: str) -> list[str]:
+        """Return the names that are given away and are this one, or look much like it."""
+        return holders(self.study, rater)
+
     # -- links -------------------------------------------------------------------------------------
+
+    def who(self, rater: str) -> Who:
+        """Return whom a rater's own link stands for, as it is now."""
+        return Who(NAMED, self.key, rater, self.link(rater), self.run)
+
+    @property
+    def is_named_by_key(self) -> bool:
+        """Whether the key has all letters of the name, so that no other name has this key.
+
+        Links of earlier versions name the key alone.
+        """
+        letters = filter(str.isalnum, self._called.lower())
+        return "".join(letters) == self.key.replace("-", "")
 
     def link(self, rater: str) -> int:
         """Return the number of a rater's link that is good, as it was at `read_links`."""
@@ -441,15 +464,19 @@ class Board:
         best = self.study.recommend(rater=rater)
         return self._drawn(("full" if full else "best", self._bytes(best)), best)
 
-    def best_named(self, name: str, rater: str | None = None) -> Content | Turned | None:
+    def best_named(
+        self, name: str, rater: str | None = None
+    ) -> tuple[Content | Turned | None, bool]:
         """Draw a point that was the best when its pane was sent, or else the best one now.
 
-        The latter where another server of the same study sent the pane.
+        The latter where another server of the same study sent the pane. Whether it is the point
+        that was named is returned, too.
         """
         best = self._bests.get(name)
         if best is None:
-            return self.best_content(rater)
-        return self._drawn(("best", self._bytes(best)), best)
+            best = self.study.recommend(rater=rater)
+        drawn = self._drawn(("best", self._bytes(best)), best)
+        return drawn, self._point_name(best) == name
 
     def _bytes(self, point: Any) -> bytes:
         """What tells a point from others, also one that is a dictionary."""
@@ -529,15 +556,14 @@ class Board:
 
     def result_table(self) -> str:
         """Return the best point and what each rater liked best, as CSV."""
-        found, file = self.result(), io.StringIO()
-        out = csv.writer(file)
-        out.writerow(["who", "answers", "number", "unit", "values"])
+        found, lines = self.result(), [["who", "answers", "number", "unit", "values"]]
         best = {"name": "all", "answers": found["answers"], **found["best"]}
         for one in (best, *found["raters"]):
             for row in one["numbers"]["rows"]:
-                cells = [_safe(one["name"]), one["answers"], _safe(row["name"]), row["unit"]]
-                out.writerow([*cells, *row["values"]])
-        return file.getvalue()
+                lines.append(
+                    [one["name"], one["answers"], row["name"], row["unit"], *row["values"]]
+                )
+        return _csv(lines)
 
     def shown(self, duel: Duel, side: str) -> Content | Turned | None:
         """Draw one side of a question, or take it from the cache; None if it cannot be shown."""
@@ -585,26 +611,24 @@ class Board:
 
     def table(self) -> str:
         """Return all questions and answers as CSV."""
-        file = io.StringIO()
-        out = csv.writer(file)
         names = ["id", "role", "rater", "state", "answer", "strength", "side", "left"]
         names += ["asked", "answered"]
         zero = self.numbers(np.zeros(self.study.manifold.point_shape))
         duels = self.study.duels
         letters = LETTERS[: max((len(duel.points) for duel in duels), default=2)]
-        entries = [f"{letter}: {_safe(name)}" for letter in letters for name in zero.names]
-        out.writerow([*names, "seconds", *letters, *entries])
+        entries = [f"{letter}: {name}" for letter in letters for name in zero.names]
+        lines = [[*names, "seconds", *letters, *entries]]
         for duel in duels:
             unpacked = [self.study.manifold.unpack(point) for point in duel.points]
             points = [json.dumps(as_json(point)) for point in unpacked]
             points += [""] * (len(letters) - len(points))
             rows = [row for point in unpacked for row in self.numbers(point).rows]
-            values = [_safe(v) if isinstance(v, str) else v for row in rows for v in row.values]
+            values = [value for row in rows for value in row.values]
             said = [duel.answer or "", duel.strength or "", self.side_of(duel), duel.left]
-            row = [duel.id, duel.role, _safe(duel.rater or ""), duel.state, *said]
+            row = [duel.id, duel.role, duel.rater or "", duel.state, *said]
             taken = "" if duel.answered is None else round(duel.answered - duel.asked, 3)
-            out.writerow([*row, duel.asked, duel.answered or "", taken, *points, *values])
-        return file.getvalue()
+            lines.append([*row, duel.asked, duel.answered or "", taken, *points, *values])
+        return _csv(lines)
 
     # -- private -----------------------------------------------------------------------------------
 
@@ -653,13 +677,18 @@ class Board:
         return found | ({"pane": self._best_pane(point, rater)} if panes else {})
 
     def _best_pane(self, point: Any, rater: str | None = None) -> dict[str, Any]:
-        key = self._bytes(point)
-        name = hashlib.sha256(key).hexdigest()[:24]
+        key, name = self._bytes(point), self._point_name(point)
         self._bests[name] = point
         while len(self._bests) > 1000:
             self._bests.popitem(last=False)
-        whose = f"?{urlencode({'rater': rater})}" if rater else ""
-        return self._pane(self._drawn(("best", key), point), f"best/{name}{whose}")
+        query = urlencode(
+            {"run": f"{self.run}-{self._shows}"} | ({"rater": rater} if rater else {})
+        )
+        return self._pane(self._drawn(("best", key), point), f"best/{name}?{query}")
+
+    def _point_name(self, point: Any) -> str:
+        """Name of a point in addresses."""
+        return hashlib.sha256(self._bytes(point)).hexdigest()[:24]
 
     def _fetches_ahead(self) -> bool:
         return self._drawing > _SLOW if self.ahead is None else self.ahead
@@ -700,16 +729,14 @@ class Board:
         return self._pane(self.shown(duel, side), self._address(duel, side))
 
     def _address(self, duel: Duel, side: str) -> str:
-        return f"duels/{duel.id}/{side}?run={self.run}"
+        return f"duels/{duel.id}/{side}?run={self.run}-{self._shows}"
 
     def _pane(self, shown: Content | Turned | None, address: str) -> dict[str, Any]:
         if shown is None:
             return {"kind": "failed", "url": "", "alt": "", "text": "This one cannot be shown."}
         if isinstance(shown, Turned):
             digest = hashlib.sha256(shown.picture.data).hexdigest()[:24]
-            self._pictures[digest] = shown.picture
-            while len(self._pictures) > 8:
-                self._pictures.popitem(last=False)
+            self._keep_picture(digest, shown.picture)
             return {
                 "kind": "turned",
                 "url": f"pictures/{digest}",
@@ -727,18 +754,27 @@ class Board:
             pane["text"] = shown.data.decode(errors="replace")
         return pane
 
+    def _keep_picture(self, digest: str, picture: Content) -> None:
+        with self._lock:
+            if self._pictures.pop(digest, None) is None:
+                self._pictures_bytes += len(picture.data)
+            self._pictures[digest] = picture
+            # Those of a page of the history stay, however large they are.
+            while self._pictures_bytes > _CACHE_BYTES and len(self._pictures) > _MOST_PANES:
+                self._pictures_bytes -= len(self._pictures.popitem(last=False)[1].data)
+
     def _drawn(self, key: tuple[Any, ...], point: Any) -> Content | Turned | None:
         """Return what is drawn of a point; those who want the same one wait for one drawing."""
         found = self._cached(key)
         if found is not None:
             return found
         if not self._pen.acquire(timeout=_PATIENCE):
-            self._fails(f"render has not come back for {_PATIENCE:.0f} seconds")
+            self.fails(f"render has not come back for {_PATIENCE:.0f} seconds")
             return None
         try:
             return self._cached(key) or self._keep(key, self._draw(point, key[0] == "full"))
         except Exception:  # whatever the user's function raises: this pair can still be skipped
-            self._fails(traceback.format_exc())
+            self.fails(traceback.format_exc())
             return None
         finally:
             self._pen.release()
@@ -765,9 +801,10 @@ class Board:
                 self._shown_bytes -= _size(self._shown.popitem(last=False)[1])
         return drawn
 
-    def _fails(self, why: str) -> None:
+    def fails(self, why: str) -> None:
+        """Keep why something cannot be shown, for the owner and the log."""
         if why != self.trouble:  # once, however often the page asks again
-            log.error("a choice of study %r cannot be shown:\n%s", self.study.name, why)
+            log.error("of study %r something cannot be shown:\n%s", self.study.name, why)
         self.trouble = why
 
 
@@ -816,9 +853,15 @@ def _size(shown: Content | Turned) -> int:
     return 200 + (len(shown.data) if isinstance(shown, Content) else 0)
 
 
-def _safe(text: str) -> str:
-    """Text that a spreadsheet does not take for a formula."""
-    return re.sub(r"^(?=[=+\-@\t\r])", "'", text)
+def _csv(lines: list[list[Any]]) -> str:
+    """Return lines as CSV of which a spreadsheet takes no text for a formula."""
+    file = io.StringIO()
+    csv.writer(file).writerows([[_safe(cell) for cell in line] for line in lines])
+    return file.getvalue()
+
+
+def _safe(cell: Any) -> Any:
+    return re.sub(r"^(?=[=+\-@\t\r])", "'", cell) if isinstance(cell, str) else cell
 
 
 def _finite(value: float | None) -> float | None:

@@ -7,6 +7,7 @@ headers that tell browsers to load nothing from elsewhere.
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import ipaddress
 import json
 import time
@@ -22,6 +23,7 @@ __all__ = ["NAMED", "OWNER", "RATER", "Guard", "Rate", "client_of", "cookie", "i
 MAX_BODY = 16_384
 _BODY_SECONDS = 10.0
 _MOST_COOKIES = 30
+_COOKIE_STAYS = 400 * 86_400  # seconds; browsers keep none for longer
 _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; media-src 'self'; "
     "connect-src 'self'; frame-src 'self'; base-uri 'none'; form-action 'self'; "
@@ -98,8 +100,8 @@ class Guard:
     ----------
     app : ASGI application
         What is guarded. It finds in ``scope["state"]`` the ``role``: "owner", "rater" or "named".
-        ``names`` are the pairs of study and rater that the request may speak for. ``root`` is as
-        below; ``head`` says that only the head of the reply is wanted.
+        ``names`` are the pairs of study and rater that the request may speak for. ``root`` and
+        ``origin`` are as below; ``head`` says that only the head of the reply is wanted.
     keys : Keys, optional
         The tokens. None: everyone who reaches the server is the owner.
     hosts : iterable of str
@@ -164,7 +166,7 @@ class Guard:
         if root and (path == root or path.startswith(f"{root}/")):
             path = path[len(root) :] or "/"
         head = scope["method"] == "HEAD"
-        state = {**scope.get("state", {}), "root": root, "head": head}
+        state = {**scope.get("state", {}), "root": root, "head": head, "origin": self.origin}
         method = "GET" if head else scope["method"]
         return {**scope, "path": path, "root_path": "", "method": method, "state": state}
 
@@ -212,7 +214,7 @@ class Guard:
         """Whom the request speaks for, by its cookies and tokens, or why it speaks for nobody."""
         if self.keys is None:
             return {Who(OWNER)}
-        values = _cookies(headers, _cookie(scope))
+        values = _cookies(headers, _cookie(scope), _by_port(scope))
         people = await self._good(map(self.keys.recall, values))
         given = _tokens(scope, headers)
         if given and not self.failures.allow(client, cost=0):  # before they are looked at
@@ -254,9 +256,15 @@ class Guard:
 
 
 def cookie(scope: Any, ending: str, value: str) -> str:
-    """Return a header that makes the browser keep a cookie of `Keys.cookie`."""
+    """Return a header that makes the browser keep a cookie of `Keys.cookie`.
+
+    A rater's own stays, since nobody else may open the name; others end with the browser.
+    """
+    place = quote(scope["state"]["root"], safe="/%") or "/"
+    stays = f"; Max-Age={_COOKIE_STAYS}" if ending else ""
     safe = "; Secure" if scope.get("scheme") == "https" else ""
-    return f"{_cookie(scope)}{ending}={value}; Path=/; HttpOnly; SameSite=Lax{safe}"
+    name = f"{_cookie(scope)}{ending}"
+    return f"{name}={value}; Path={place}{stays}; HttpOnly; SameSite=Lax{safe}"
 
 
 def _admit(scope: Any, people: set[Who]) -> None:
@@ -277,16 +285,29 @@ def _tokens(scope: Any, headers: dict[str, str]) -> list[str]:
 
 
 def _cookie(scope: Any) -> str:
-    """One name a port: browsers give all servers of a machine the same cookies."""
+    """One name for all servers that a proxy shows at one address, or else for each port."""
+    state = scope["state"]
+    if not state["origin"]:
+        return _by_port(scope)
+    address = state["origin"] + state["root"]
+    return f"geoduel-{hashlib.sha256(address.encode()).hexdigest()[:8]}"
+
+
+def _by_port(scope: Any) -> str:
+    """Browsers give all servers of a machine the same cookies."""
     return f"geoduel-{(scope.get('server') or ('', 0))[1] or 0}"
 
 
-def _cookies(headers: dict[str, str], name: str) -> list[str]:
-    """Return what the cookies of this server hold."""
-    pairs = (part.strip().partition("=") for part in headers.get("cookie", "").split(";"))
-    return [value for key, _, value in pairs if key == name or key.startswith(f"{name}-")][
-        :_MOST_COOKIES
+def _cookies(headers: dict[str, str], *names: str) -> list[str]:
+    """Return what the cookies of this server hold, those of the first name first."""
+    pairs = [part.strip().partition("=") for part in headers.get("cookie", "").split(";")]
+    found = [
+        value
+        for name in dict.fromkeys(names)
+        for key, _, value in pairs
+        if key == name or key.startswith(f"{name}-")
     ]
+    return found[:_MOST_COOKIES]
 
 
 async def _body(receive: Any) -> bytes | tuple[int, str]:

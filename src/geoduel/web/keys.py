@@ -36,13 +36,16 @@ class Who(NamedTuple):
     """Whom a token stands for.
 
     The owner; anyone who may open a new name; or one rater of one study, by a link with a number.
-    The number counts the links that were taken back before it.
+    The number counts the links that were taken back before it. The study is given by its key, which
+    another one may have elsewhere, and by its run, which no other has; links of earlier versions
+    lack the latter.
     """
 
     role: str
     study: str = ""
     rater: str = ""
     link: int = 0
+    run: str = ""
 
 
 class Keys:
@@ -62,9 +65,9 @@ class Keys:
     --------
     >>> keys = Keys("of 192 random bits, usually")
     >>> keys.read(keys.personal("palette", "Ann"))
-    Who(role='named', study='palette', rater='Ann', link=0)
+    Who(role='named', study='palette', rater='Ann', link=0, run='')
     >>> keys.read(keys.rater)
-    Who(role='rater', study='', rater='', link=0)
+    Who(role='rater', study='', rater='', link=0, run='')
     """
 
     def __init__(self, token: str) -> None:
@@ -74,9 +77,10 @@ class Keys:
         self._tickets: dict[str, float] = {}
         self._lock = threading.Lock()
 
-    def personal(self, study: str, rater: str, link: int = 0) -> str:
-        """Return the token of one rater's own link; it holds the name, signed, and its number."""
-        text = f"{study}/{rater}" + f"\n{link}" * (link > 0)  # no name has a line break
+    def personal(self, study: str, rater: str, link: int = 0, run: str = "") -> str:
+        """Return the token of one rater's own link; it holds what `Who` does, signed."""
+        number = f"\n{link}" if link > 0 or run else ""  # no name has a line break
+        text = f"{study}/{rater}{number}" + (f"\n{run}" if run else "")
         coded = base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
         return f"{coded}.{self._sign('name', text)}"
 
@@ -90,10 +94,11 @@ class Keys:
         if _same(token, self.rater):
             return Who(RATER)
         study, _, rest = _decoded(token.partition(".")[0]).partition("/")
-        rater, _, number = rest.partition("\n")
+        rater, _, rest = rest.partition("\n")
+        number, _, run = rest.partition("\n")
         link = int(number) if _NUMBER.fullmatch(number) else 0
-        genuine = _same(token, self.personal(study, rater, link))
-        return Who(NAMED, study, rater, link) if genuine else None
+        genuine = _same(token, self.personal(study, rater, link, run))
+        return Who(NAMED, study, rater, link, run) if genuine else None
 
     def ticket(self) -> str:
         """Return a token that lets the owner in once.
@@ -114,7 +119,7 @@ class Keys:
         """Return the ending of a cookie's name, and what it holds: not the owner's token."""
         if who.role == NAMED:
             ending = hashlib.sha256(f"{who.study}/{who.rater}".encode()).hexdigest()[:12]
-            return f"-{ending}", self.personal(who.study, who.rater, who.link)
+            return f"-{ending}", self.personal(*who[1:])
         return "", self._cookies[who.role]
 
     def recall(self, value: str) -> Who | None:

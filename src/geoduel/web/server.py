@@ -20,6 +20,7 @@ from urllib.parse import quote, urlsplit
 
 from .._support.check import instance, positive_int, several, text
 from ..errors import ArgumentError, GeoduelError, MissingExtraError
+from ..study.command import printable
 from .numbers import as_json
 
 if TYPE_CHECKING:
@@ -183,8 +184,8 @@ def serve(
     lost = [board.study.name for board in boards if board.study.storage.url is None]
     if lost:
         print(
-            f"geoduel: {', '.join(lost)}: kept in memory alone, so Ctrl-C loses the answers; "
-            "storage='sqlite:///NAME.db' of create_study keeps them",
+            f"geoduel: {printable(', '.join(lost))}: kept in memory alone, so Ctrl-C loses the "
+            "answers; storage='sqlite:///NAME.db' of create_study keeps them",
             file=sys.stderr,
             flush=True,
         )
@@ -201,7 +202,8 @@ def ending(board: Board) -> str:
     known = f"\nknown {found}" if (found := board.known(p.uncertainty)) else ""
     point = json.dumps(as_json(best))
     said = f"{p.answered} {'answer' if p.answered == 1 else 'answers'}"
-    return f"{board.study.name}: {said}; the best point\n{board.numbers(best)}{known}\n{point}"
+    lines = f"{said}; the best point\n{board.numbers(best)}{known}\n{point}".split("\n")
+    return "\n".join(map(printable, [f"{board.study.name}: {lines[0]}", *lines[1:]]))
 
 
 def dashboard(
@@ -244,7 +246,7 @@ def dashboard(
     broken: dict[str, tuple[str, float]] = {}  # why, and when to try again
 
     def find(known: dict[str, Board]) -> list[Board]:
-        boards = {board.study.name: board for board in known.values()}
+        boards = {board.study.name: board for board in known.values() if not board.closed}
         for name in study_names(place):
             why, again = broken.get(name, ("", 0.0))
             if name in boards or time.monotonic() < again:
@@ -254,7 +256,8 @@ def dashboard(
             except GeoduelError as error:  # others can still be shown
                 broken[name] = str(error), time.monotonic() + _AGAIN
                 if why != str(error):
-                    print(f"geoduel: {name} is left out: {error}", file=sys.stderr, flush=True)
+                    said = printable(f"geoduel: {name} is left out: {error}")
+                    print(said, file=sys.stderr, flush=True)
         return list(boards.values())
 
     names = {host, _name(host), *front.names}

@@ -519,8 +519,16 @@ def test_a_name_that_was_deleted_elsewhere_is_free(url):
     assert len(here.read("s", 0)) == 1
     there.create("t", "{}")
     there.delete("s")
+    with pytest.raises(errors.UnknownStudyError):
+        here.read("s", 0)
     here.create("s", "{}")
     assert here.read("s", 0) == []
+    there.delete("s")
+    there.create("u", "{}")  # so that it is no other row of the same number
+    there.create("s", "{}", [Row(1, "{}", "0")])
+    with pytest.raises(errors.UnknownStudyError):
+        here.read("s", 0)
+    assert len(here.read("s", 0)) == 1
     with pytest.raises(errors.DuplicateStudyError):
         there.create("s", "{}")
 

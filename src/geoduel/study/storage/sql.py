@@ -145,14 +145,19 @@ class SQLStorage(Storage):
         self._ids.pop(name, None)
 
     def read(self, name: str, after: int) -> list[Row]:
-        return self._run(lambda db: self._read(db, self._id(db, name), after), reading=True)
+        def act(db: Any) -> list[Row]:
+            study = self._id(db, name)
+            rows = self._read(db, study, after)
+            if not rows:
+                self._look(db, name, study)
+            return rows
+
+        return self._run(act, reading=True)
 
     def write(self, name: str, act: Callable[[Log], Any], durable: bool = True) -> Any:
         def turn(db: Any) -> Any:
             study = self._id(db, name)
-            here = "SELECT id FROM geoduel_studies WHERE id = ?" + self._database.row_lock
-            if self._one(db, here, study) is None:
-                raise UnknownStudyError(name)
+            self._look(db, name, study, self._database.row_lock)
             return act(_OpenLog(self, db, study))
 
         return self._run(turn, durable=durable)
@@ -207,6 +212,13 @@ class SQLStorage(Storage):
                 raise UnknownStudyError(name)
             self._ids[name] = found
         return self._ids[name]
+
+    def _look(self, db: Any, name: str, study: int, lock: str = "") -> None:
+        """UnknownStudyError if a study is there no longer."""
+        here = "SELECT id FROM geoduel_studies WHERE id = ? AND name = ?" + lock
+        if self._one(db, here, study, name) is None:
+            self._ids.pop(name, None)  # another one may come to have the name
+            raise UnknownStudyError(name)
 
     def _read(self, db: Any, study: int, after: int) -> list[Row]:
         rows = (
