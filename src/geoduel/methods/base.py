@@ -111,7 +111,7 @@ class Method(ABC):
 
     def without_start(self, manifold: Manifold, rng: np.random.Generator) -> tuple[Method, Array]:
         """The method and the point to start at where the caller gives none: by default random."""
-        return self, manifold.random_point(rng)
+        return self, (self.domain or manifold).random_point(rng)
 
     @abstractmethod
     def start(self, manifold: Manifold, x0: Array, rng: np.random.Generator) -> Any:

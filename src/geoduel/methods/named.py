@@ -288,7 +288,7 @@ def start_point(
         try:
             return method, domain.project(x0)
         except CutLocusError:  # the start is as far from several points of the domain
-            return method, domain.project(manifold.random_point(rng))
+            return method, domain.random_point(rng)
     x0 = detached(manifold.pack(x0, "x0"))
     manifold.check_point(x0, "x0")
     x0 = manifold.to_manifold(x0)
