@@ -139,7 +139,7 @@ class DuelCSA(RankedMethod):
     True
     """
 
-    version: ClassVar[int] = 7
+    version: ClassVar[int] = 8
 
     def start(self, manifold: Manifold, x0: Array, rng: np.random.Generator) -> Begin:
         return begin(manifold, x0, self.initial_step, frame=manifold.dim <= FULL)
@@ -148,7 +148,7 @@ class DuelCSA(RankedMethod):
         self, manifold: Manifold, state: Begin | CSAState, rng: np.random.Generator
     ) -> Generator[tuple[Array, Array], Any, Begin | CSAState]:
         if isinstance(state, Begin):
-            first = yield from first_step(manifold, state, rng, self.domain)
+            first = yield from first_step(manifold, state, rng, self.domain, self.min_radius)
             return first if isinstance(first, Begin) else self._first_state(manifold, first)
         state = yield from self._step(manifold, state, rng)
         return (yield from self._doubted(manifold, state, rng))
