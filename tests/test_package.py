@@ -106,6 +106,17 @@ METHOD_VERSIONS = {
         "rdngd": 2,
         "rrdngd": 2,
     },
+    "0.9.0": {
+        "auto": 10,
+        "bisection": 6,
+        "block": 4,
+        "duel-csa": 8,
+        "duel-newton": 10,
+        "ideal-point": 10,
+        "order-cd": 2,
+        "rdngd": 2,
+        "rrdngd": 2,
+    },
 }
 PUBLIC = sorted(set(geoduel.__all__) - {"__version__"})
 GUIDE = [

@@ -15,7 +15,15 @@ from ..errors import ArgumentError, CutLocusError
 from ..manifolds._border import Seed
 from ..manifolds.base import Manifold
 
-__all__ = ["Domain", "all_finite", "number_of", "positive_part", "random_step", "tolerance_of"]
+__all__ = [
+    "Domain",
+    "all_finite",
+    "may_be_the_same",
+    "number_of",
+    "positive_part",
+    "random_step",
+    "tolerance_of",
+]
 
 SPREAD = 4  # steps that spread a random point over a set
 
@@ -139,6 +147,13 @@ def random_step(manifold: Manifold, rng: np.random.Generator, x: Array, length: 
         half = number_of(manifold.extent(x, v)) / 2
         v = expand(namespace(half).clip(half, 0.0, 1.0), len(manifold.point_shape)) * v
     return manifold.exp(x, v)
+
+
+def may_be_the_same(one: Manifold, other: Manifold) -> bool:
+    """Whether two manifolds are the same, as far as those of other packages can be compared."""
+    if type(one) is not type(other):
+        return isinstance(one, type(other)) or isinstance(other, type(one))
+    return one == other or not type(one).__module__.startswith("geoduel.")
 
 
 def number_of(a: Array) -> Array:

@@ -10,8 +10,9 @@ from .._numerics.arrays import Array, namespace
 from .._support.check import as_generator
 from ..errors import ArgumentError
 from ..manifolds._border import Seed
+from ..manifolds.line import Line
 from ..manifolds.product import Product
-from .base import Domain, all_finite, number_of
+from .base import Domain, all_finite, may_be_the_same, number_of
 
 __all__ = ["Space"]
 
@@ -61,7 +62,11 @@ class Space(Domain):
                 continue
             if not isinstance(domain, Domain):
                 raise ArgumentError(f"domains[{label!r}] must be a Domain, got {domain!r:.80}")
-            if domain.manifold.point_shape != factor.point_shape:
+            fits = domain.manifold.point_shape == factor.point_shape
+            lines = isinstance(domain.manifold, Line) and isinstance(
+                factor, Line
+            )  # whatever their scales
+            if not (fits and (lines or may_be_the_same(domain.manifold, factor))):
                 raise ArgumentError(
                     f"domains[{label!r}] is a set in {domain.manifold}; the factor is {factor}"
                 )
