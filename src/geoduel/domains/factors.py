@@ -63,9 +63,7 @@ class Space(Domain):
             if not isinstance(domain, Domain):
                 raise ArgumentError(f"domains[{label!r}] must be a Domain, got {domain!r:.80}")
             fits = domain.manifold.point_shape == factor.point_shape
-            lines = isinstance(domain.manifold, Line) and isinstance(
-                factor, Line
-            )  # whatever their scales
+            lines = isinstance(domain.manifold, Line) and isinstance(factor, Line)
             if not (fits and (lines or may_be_the_same(domain.manifold, factor))):
                 raise ArgumentError(
                     f"domains[{label!r}] is a set in {domain.manifold}; the factor is {factor}"
