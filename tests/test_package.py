@@ -111,7 +111,7 @@ METHOD_VERSIONS = {
         "bisection": 6,
         "block": 4,
         "duel-csa": 8,
-        "duel-newton": 9,
+        "duel-newton": 10,
         "ideal-point": 10,
         "order-cd": 2,
         "rdngd": 2,

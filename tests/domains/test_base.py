@@ -82,6 +82,65 @@ def test_torch_gives_the_same(name):
     assert single.dtype == torch.float32
 
 
+def drawn(domain, seeds, **like):
+    return np.stack([np.asarray(domain.random_point(seed, **like)) for seed in seeds])
+
+
+@pytest.mark.parametrize("name", DOMAINS)
+def test_random_points_are_all_over_the_set(name):
+    """No corner of it is where all of them lie, and no boundary."""
+    domain = DOMAINS[name]
+    x = drawn(domain, range(20))
+    assert x.dtype == np.float64
+    assert x.shape[1:] == domain.manifold.point_shape
+    assert np.all(domain.contains(x))
+    far = np.max(domain.manifold.dist(x[:, None], x[None]))
+    assert far >= 0.5 * domain.diameter
+    np.testing.assert_array_equal(domain.random_point(3), x[3])
+    single = drawn(domain, range(3), like=np.zeros(1, np.float32))
+    assert single.dtype == np.float32
+    assert np.all(domain.contains(single))
+
+
+@pytest.mark.parametrize("name", ["sphere", "hyperbolic", "box", "l1", "simplex"])
+def test_a_set_that_only_projects_can_be_drawn_from_too(name):
+    domain = DOMAINS[name]
+    x = np.stack([gd.Domain.random_point(domain, seed) for seed in range(20)])
+    assert np.all(domain.contains(x))
+    assert np.max(domain.manifold.dist(x[:, None], x[None])) >= 0.4 * domain.diameter
+
+
+def test_random_points_are_uniform_where_that_is_meant():
+    """Means and variances of known distributions."""
+    rng = np.random.default_rng(0)
+    box = gd.Box(
+        np.array([100.0, -math.inf, 5.0, -math.inf]), np.array([110.0, 3.0, *2 * [math.inf]])
+    )
+    x = np.stack([box.random_point(rng) for _ in range(400)])
+    half = math.sqrt(2 / math.pi)  # mean of the absolute value of a normal number
+    np.testing.assert_allclose(x.mean(axis=0), [105, 3 - half, 5 + half, 0], atol=0.5)
+    disc = np.stack([L2Ball(2, 2.0).random_point(rng) for _ in range(400)])
+    assert np.mean(np.sum(disc**2, axis=1)) == pytest.approx(2.0, abs=0.25)  # r²/2 of the disc
+    diamond = np.stack([gd.L1Ball(2, 1.0).random_point(rng) for _ in range(400)])
+    assert np.mean(abs(diamond).sum(axis=1)) == pytest.approx(2 / 3, abs=0.06)
+    corner = np.stack([gd.ProbabilitySimplex(3, 3.0).random_point(rng) for _ in range(400)])
+    np.testing.assert_allclose(corner.std(axis=0), math.sqrt(0.5), atol=0.1)  # of Dirichlet(1)
+
+
+def test_sets_of_several_problems_give_a_point_to_each():
+    centers = np.array([[0.0, 0.0], [5.0, 5.0], [9.0, 0.0]])
+    low = np.stack([np.eye(2), 2 * np.eye(2)])
+    for many in (
+        gd.Ball(gd.Euclidean(2), centers, 0.5),
+        gd.L1Ball(2, 0.5, centers),
+        gd.SPDInterval(low, 3 * low),
+        gd.Intersection(gd.Ball(gd.Euclidean(2), centers, 0.5), L2Ball(2, 20.0)),
+    ):
+        x = many.random_point(0)
+        assert x.shape[0] == (2 if x.ndim == 3 else 3)
+        assert np.all(many.contains(x))
+
+
 def test_torch_certificates():
     torch = pytest.importorskip("torch")
     domain = DOMAINS["interval"]

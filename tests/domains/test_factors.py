@@ -90,3 +90,14 @@ def test_it_says_what_it_is():
     space = gd.space(gain=(-12, 12), angle=gd.Torus(1))
     assert repr(space) == "space(gain=Interval(-12.0, 12.0), angle=Torus(1))"
     assert repr(gd.Space(PRODUCT, (None, BOX, None))).startswith("Space(Product(Sphere(3)")
+
+
+def test_a_set_of_another_manifold_of_the_same_shape_is_refused():
+    """The clipped points would be on no sphere."""
+    box = gd.Box(np.full(3, -0.5), np.full(3, 0.5))
+    with pytest.raises(ArgumentError, match=r"domains\['p'\] is a set in Euclidean\(3\)"):
+        gd.space(p=(gd.Sphere(3), box), q=(-1, 1))
+    with pytest.raises(ArgumentError, match=r"domains\[0\] is a set in Euclidean\(3\)"):
+        gd.Space(gd.Product(gd.Sphere(3), gd.Torus(1)), [box, None])
+    part = gd.Space(gd.space(a=(0, 1)).manifold, [gd.Interval(0, 0.5)])
+    assert part.project(np.array([0.7])) == 0.5

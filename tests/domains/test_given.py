@@ -255,3 +255,21 @@ def test_a_named_run_is_logged_and_goes_on(tmp_path):
 def test_bad_starts_are_named(x0, words):
     with pytest.raises(GeoduelError, match=words):
         gd.minimize(gd.from_objective(harsh), VOICE, x0)
+
+
+def test_bounds_without_a_common_number_are_refused():
+    with pytest.raises(EmptySetError, match=r"domain\['a'\] is \(5.0, 10.0\), which has no number"):
+        as_domain({"a": (5, 10)}, gd.space(a=(0, 1)).manifold)
+    some = as_domain((0.5, 10), gd.Line(0, 1))
+    assert (some.lower, some.upper) == (0.5, 1.0)
+
+
+def test_nan_is_no_bound_and_none_is():
+    for manifold, given in (
+        (gd.Euclidean(2), [(np.nan, 1), (0, 1)]),
+        (gd.Line(0, 1), (0.5, np.nan)),
+    ):
+        with pytest.raises(ArgumentError, match="domain holds NaN, which is no bound"):
+            as_domain(given, manifold)
+    box = as_domain([(None, 1), (0, None)], gd.Euclidean(2))
+    np.testing.assert_array_equal([box.lower, box.upper], [[-np.inf, 0], [1, np.inf]])

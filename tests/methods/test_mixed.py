@@ -337,6 +337,24 @@ def test_every_other_run_begins_with_two_other_values():
     assert [int(np.sum(x != champion)) for x in begun] == [2] * 20
 
 
+@pytest.mark.parametrize("numbers", [range(2**31), gd.Integers(1, 2**52, ratios=True)])
+def test_millions_of_whole_numbers_are_not_listed(numbers):
+    oracle = gd.from_objective(lambda p: abs(p["a"] - 7))
+    result = gd.minimize(oracle, gd.space(a=numbers), budget=200, rng=0)
+    assert result.x["a"] == 7
+    assert result.runs > 1
+
+
+def test_a_walk_begins_again_anywhere_in_its_set():
+    space = gd.space(a=["u", "v"], x=(gd.Euclidean(2), [(100, 110)] * 2))
+    method, rng = Mixed(domain=space), np.random.default_rng(0)
+    before = Restarted(None, np.array([1.0, 102.0, 102.0]), 1.0, run=1)
+    begun = [method._restarted(space.manifold, before, rng).local.point[1:] for _ in range(20)]
+    assert np.std(begun, axis=0).min() > 2
+    first = [gd.minimize(lambda x, y: 1, space, budget=1, rng=seed).x["x"] for seed in range(8)]
+    assert np.std(first, axis=0).min() > 1
+
+
 def test_restarts_are_for_budgets_without_an_accuracy():
     assert Mixed().spending().restarts == np.inf
     assert Mixed(restarts=0).spending().restarts == 0

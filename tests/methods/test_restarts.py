@@ -153,6 +153,18 @@ def test_the_next_start_is_about_as_far_as_asked_or_anywhere():
     assert ball.contains(elsewhere(plane, np.zeros(3), rng, 9.0, ball))
 
 
+@pytest.mark.parametrize("corner", [100.0, 0.0, -5.0])
+def test_starts_in_a_box_are_all_over_it_wherever_it_is(corner):
+    """Points near the origin, projected, would all be in its nearest corner."""
+    box = gd.Box(np.full(2, corner), np.full(2, corner + 10))
+    rng, champion = np.random.default_rng(0), np.full(2, corner + 2)
+    starts = np.array([elsewhere(box.manifold, champion, rng, 5.0, box) for _ in range(40)])
+    np.testing.assert_allclose(starts.mean(axis=0), corner + 5, atol=1.5)
+    assert starts.std(axis=0).min() > 2
+    first = [gd.minimize(lambda x, y: 1, box, budget=1, rng=seed).x for seed in range(8)]
+    assert np.std(first, axis=0).min() > 1
+
+
 def test_ends_of_the_same_value_are_alike_wherever_they_are():
     line, rng = gd.Euclidean(1), np.random.default_rng(0)
     ends = np.array([1.0]), np.array([-1.0])

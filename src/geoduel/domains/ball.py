@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from .._numerics.arrays import Array, device, eps, expand, namespace, safe_sqrt
+from .._numerics.arrays import Array, device, eps, expand, host, namespace, safe_sqrt
 from .._numerics.batches import as_like
-from .._support.check import real
+from .._support.check import as_generator, real
 from ..errors import ArgumentError, EmptySetError
+from ..manifolds._border import Seed
 from ..manifolds.base import Manifold
-from .base import Domain, all_finite, number_of, positive_part, tolerance_of
+from .base import Domain, all_finite, number_of, positive_part, random_step, tolerance_of
 
 __all__ = ["Ball"]
 
@@ -127,6 +128,14 @@ class Ball(Domain):
                 break
             share, less = share * (1 - less), 4 * less
         return xp.where(expand(inside, axes), y, edge)
+
+    def random_point(self, rng: Seed = None, like: Array = None) -> Array:
+        """Uniform in normal coordinates about the centre."""
+        rng, center = as_generator(rng), self.center
+        # One number is skipped, as by `Sphere.random_point`, whose Gaussian would be the same.
+        length = self.radius * float(rng.random(2)[1]) ** (1 / self.manifold.dim)
+        center = host(center).astype(float) if like is None else as_like(center, like)
+        return self.project(random_step(self.manifold, rng, center, length))
 
     def linear_minimizer(self, x: Array, h: Array) -> Array:
         x = self._check(x, "x")

@@ -4,16 +4,28 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
 
-from .._numerics.arrays import Array, eps, namespace
-from .._support.check import real
-from ..errors import ArgumentError
+from .._numerics.arrays import Array, eps, expand, namespace
+from .._support.check import as_generator, real
+from ..errors import ArgumentError, CutLocusError
+from ..manifolds._border import Seed
 from ..manifolds.base import Manifold
 
-__all__ = ["Domain", "all_finite", "number_of", "positive_part", "tolerance_of"]
+__all__ = [
+    "Domain",
+    "all_finite",
+    "may_be_the_same",
+    "number_of",
+    "positive_part",
+    "random_step",
+    "tolerance_of",
+]
+
+SPREAD = 4  # steps that spread a random point over a set
 
 
 class Domain(ABC):
@@ -76,6 +88,36 @@ class Domain(ABC):
     def diameter(self) -> float:
         """Largest distance of two points of the set, a geodesic length."""
 
+    def random_point(self, rng: Seed = None, like: Array = None) -> Array:
+        """A random point of the set, of the kind of ``like`` if given: where a run may begin.
+
+        Any region of the set may be drawn. By default it is spread by steps in random directions to
+        the boundary, or about a typical distance where the set has no finite diameter, and back a
+        random share of the way. Sets that can be drawn from do better.
+
+        Parameters
+        ----------
+        rng : numpy.random.Generator or int, optional
+            Source of randomness, or a seed.
+        like : array, optional
+            An array of the kind, dtype and device that is wanted; by default NumPy float64.
+
+        Returns
+        -------
+        array of shape (..., *point_shape)
+            One point for each of the leading axes that the set has.
+        """
+        rng, manifold = as_generator(rng), self.manifold
+        x = self.project(manifold.random_point(rng, like=like))
+        length = self.diameter if math.isfinite(self.diameter) else manifold.typical_dist
+        length = min(length, manifold.injectivity_radius / 2)
+        for _ in range(SPREAD):
+            with suppress(CutLocusError):
+                y = random_step(manifold, rng, x, min(length, manifold.room(x) / 2))
+                back = manifold.log(x, self.project(y))
+                x = self.project(manifold.exp(x, rng.random() * back))
+        return x
+
     def _check(self, a: Any, name: str) -> Array:
         """The array that is meant, of points or of tangent vectors."""
         a, shape = self.manifold.pack(a, name), self.manifold.point_shape
@@ -96,6 +138,22 @@ def all_finite(x: Array, axes: int) -> Array:
 def tolerance_of(tol: float | None, x: Array) -> float:
     """``tol``, or by default the square root of the rounding unit."""
     return math.sqrt(eps(x)) if tol is None else real(tol, "tol")
+
+
+def random_step(manifold: Manifold, rng: np.random.Generator, x: Array, length: float) -> Array:
+    """The end of a geodesic of a length in a random direction; of a shorter one where some end."""
+    v = length * manifold.unit_tangent(rng, x)
+    if not manifold.complete:
+        half = number_of(manifold.extent(x, v)) / 2
+        v = expand(namespace(half).clip(half, 0.0, 1.0), len(manifold.point_shape)) * v
+    return manifold.exp(x, v)
+
+
+def may_be_the_same(one: Manifold, other: Manifold) -> bool:
+    """Whether two manifolds are the same, as far as those of other packages can be compared."""
+    if type(one) is not type(other):
+        return isinstance(one, type(other)) or isinstance(other, type(one))
+    return one == other or not type(one).__module__.startswith("geoduel.")
 
 
 def number_of(a: Array) -> Array:

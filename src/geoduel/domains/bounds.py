@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+import numpy as np
+
 from .._numerics.arrays import Array, namespace
-from .._support.check import real
+from .._numerics.batches import as_like
+from .._support.check import as_generator, real
 from ..errors import ArgumentError, EmptySetError
+from ..manifolds._border import Seed
 from ..manifolds.base import Manifold
 from ..manifolds.line import Line
 from .base import Domain, tolerance_of
@@ -82,6 +86,13 @@ class Interval(Domain):
     def project(self, y: Array) -> Array:
         y = self._check(y, "y")
         return namespace(y).clip(y, self.lower, self.upper)
+
+    def random_point(self, rng: Seed = None, like: Array = None) -> Array:
+        """Uniform, on the scale."""
+        low, high = np.array([self.lower]), np.array([self.upper])
+        way = self.manifold.log(low, high)
+        x = self.manifold.exp(low, as_generator(rng).random() * way)
+        return self.project(x if like is None else as_like(x, like))
 
     def linear_minimizer(self, x: Array, h: Array) -> Array:
         x = self._check(x, "x")

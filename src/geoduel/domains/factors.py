@@ -7,9 +7,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from .._numerics.arrays import Array, namespace
+from .._support.check import as_generator
 from ..errors import ArgumentError
+from ..manifolds._border import Seed
+from ..manifolds.line import Line
 from ..manifolds.product import Product
-from .base import Domain, all_finite, number_of
+from .base import Domain, all_finite, may_be_the_same, number_of
 
 __all__ = ["Space"]
 
@@ -59,7 +62,9 @@ class Space(Domain):
                 continue
             if not isinstance(domain, Domain):
                 raise ArgumentError(f"domains[{label!r}] must be a Domain, got {domain!r:.80}")
-            if domain.manifold.point_shape != factor.point_shape:
+            fits = domain.manifold.point_shape == factor.point_shape
+            lines = isinstance(domain.manifold, Line) and isinstance(factor, Line)
+            if not (fits and (lines or may_be_the_same(domain.manifold, factor))):
                 raise ArgumentError(
                     f"domains[{label!r}] is a set in {domain.manifold}; the factor is {factor}"
                 )
@@ -98,6 +103,12 @@ class Space(Domain):
         y = self._check(y, "y")
         pairs = zip(self.domains, self.manifold.split(y), strict=True)
         return self.manifold.join(*(part if d is None else d.project(part) for d, part in pairs))
+
+    def random_point(self, rng: Seed = None, like: Array = None) -> Array:
+        """Random points of the sets, and of factors without one."""
+        rng, pairs = as_generator(rng), zip(self.domains, self.manifold.factors, strict=True)
+        parts = [(domain or factor).random_point(rng, like=like) for domain, factor in pairs]
+        return self.manifold.join(*parts)
 
     def linear_minimizer(self, x: Array, h: Array) -> Array:
         """The linear minimisers of the sets.

@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from .._numerics.arrays import Array, device, namespace
+from .._numerics.arrays import Array, device, host, namespace
 from .._numerics.batches import as_like
-from .._support.check import positive, positive_int, real
+from .._support.check import as_generator, positive, positive_int, real
 from ..errors import ArgumentError, EmptySetError
+from ..manifolds._border import Seed
 from ..manifolds.base import Manifold
 from ..manifolds.euclidean import Euclidean
 from .ball import Ball
@@ -87,6 +88,16 @@ class Box(Domain):
         y = self._check(y, "y")
         xp = namespace(y)
         return xp.minimum(xp.maximum(y, as_like(self.lower, y)), as_like(self.upper, y))
+
+    def random_point(self, rng: Seed = None, like: Array = None) -> Array:
+        """Uniform between finite bounds; normal inwards from a bound alone, and without any."""
+        rng, low, high = as_generator(rng), host(self.lower), host(self.upper)
+        share, off = rng.random(low.shape), rng.standard_normal(low.shape)
+        one, other = np.isfinite(low), np.isfinite(high)
+        inwards = np.where(one, low + abs(off), np.where(other, high - abs(off), off))
+        low, high = (np.where(one & other, a, 0.0) for a in (low, high))
+        x = np.where(one & other, (1 - share) * low + share * high, inwards)
+        return self.project(x if like is None else as_like(x, like))
 
     def linear_minimizer(self, x: Array, h: Array) -> Array:
         x = self._check(x, "x")
@@ -202,6 +213,14 @@ class L1Ball(Domain):
         near = center + xp.sign(offset) * _nearest_on_simplex(size, self.radius)
         return xp.where(inside, y, near)
 
+    def random_point(self, rng: Seed = None, like: Array = None) -> Array:
+        """Uniform: sizes are entries of a point of a simplex of one dimension more."""
+        rng, center = as_generator(rng), host(self.center)
+        shape = center.shape[:-1]
+        offset = self.radius * rng.dirichlet(np.ones(self.n + 1), shape)[..., :-1]
+        x = center + offset * rng.choice([-1.0, 1.0], (*shape, self.n))
+        return self.project(x if like is None else as_like(x, like))
+
     def linear_minimizer(self, x: Array, h: Array) -> Array:
         x = self._check(x, "x")
         h = self._check(h, "h")
@@ -259,6 +278,11 @@ class ProbabilitySimplex(Domain):
     def project(self, y: Array) -> Array:
         y = self._check(y, "y")
         return _nearest_on_simplex(y, self.scale)
+
+    def random_point(self, rng: Seed = None, like: Array = None) -> Array:
+        """Uniform."""
+        x = self.scale * as_generator(rng).dirichlet(np.ones(self.n))
+        return self.project(x if like is None else as_like(x, like))
 
     def linear_minimizer(self, x: Array, h: Array) -> Array:
         x = self._check(x, "x")

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import ArgumentError
+from ..errors import ArgumentError, EmptySetError
 from ..manifolds._border import look_over
 from ..manifolds.base import Manifold
 from ..manifolds.discrete import Categories, Integers
@@ -204,8 +204,14 @@ def as_domain(
     if callable(domain):
         return Where(manifold, domain, inside)
     if isinstance(manifold, Line) and len(pair := _bounds(domain, name, pairs=False)) == 2:
-        low, high = np.clip(pair, manifold.lower, manifold.upper)
-        return Interval(low, high, manifold=manifold)
+        low, high = max(pair[0], manifold.lower), min(pair[1], manifold.upper)
+        try:
+            return Interval(low, high, manifold=manifold)
+        except EmptySetError:
+            raise EmptySetError(
+                f"{name} is {tuple(pair.tolist())}, which has no number in common with the "
+                f"interval from {manifold.lower} to {manifold.upper}"
+            ) from None
     if hasattr(domain, "lb") and hasattr(domain, "ub"):  # of SciPy
         domain = np.stack(np.broadcast_arrays(domain.lb, domain.ub), axis=-1)
     low, high = _bounds(domain, name).T
@@ -222,6 +228,7 @@ def _bounds(given: Any, name: str, pairs: bool = True) -> np.ndarray:
     ends = np.array([-np.inf, np.inf])
     try:
         entries = np.array(given, dtype=float)  # None becomes NaN
+        missing = np.equal(np.array(given, dtype=object), None).astype(bool)
         if entries.ndim != (2 if pairs else 1) or entries.shape[-1] != 2:
             raise ValueError
     except (TypeError, ValueError):
@@ -230,7 +237,9 @@ def _bounds(given: Any, name: str, pairs: bool = True) -> np.ndarray:
             "Euclidean space, a function that says whether a point is feasible, or a dictionary "
             f"of these for the factors of a product; got {given!r:.80}"
         ) from None
-    return np.where(np.isnan(entries), ends, entries)
+    if bool(np.any(np.isnan(entries) & ~missing)):
+        raise ArgumentError(f"{name} holds NaN, which is no bound; None is for no bound")
+    return np.where(missing, ends, entries)
 
 
 def _of_factors(given: Mapping[Any, Any], manifold: Manifold, name: str) -> Domain | None:

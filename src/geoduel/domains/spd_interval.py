@@ -13,9 +13,9 @@ from .._numerics.arrays import Array, eps, expand, namespace, safe_sqrt
 from .._numerics.batches import as_like
 from .._numerics.linalg import eigh, factor
 from .._numerics.symmetric import sym
-from .._support.check import one_of, positive_int
+from .._support.check import as_generator, one_of, positive_int
 from ..errors import ArgumentError, EmptySetError
-from ..manifolds._border import as_array
+from ..manifolds._border import Seed, as_array
 from ..manifolds.base import Manifold
 from ..manifolds.spd.spd import SPD
 from ._interval import (
@@ -228,6 +228,14 @@ class SPDInterval(Domain):
 
     def project(self, y: Array) -> Array:
         return self.nearest(y).point
+
+    def random_point(self, rng: Seed = None, like: Array = None) -> Array:
+        """L + F W Fᵀ, where W has uniform eigenvalues and axes."""
+        rng, root = as_generator(rng), self._root
+        shape = (*self._bounds[0].shape[:-2], root.shape[-1])
+        axes = root @ np.linalg.qr(rng.standard_normal((*shape, shape[-1])))[0]
+        x = sym(self._bounds[0] + (axes * rng.random(shape)[..., None, :]) @ axes.mT)
+        return x if like is None else as_like(x, like)
 
     def nearest(self, y: Array) -> Nearest:
         """Nearest point, its distance, and a proof of both.

@@ -115,7 +115,7 @@ class Auto(RankedMethod):
         else:
             ended = before._replace(local=local)
             same = False
-            if local.stop is None and self.restarts == math.inf:
+            if local.stop is None and self.restarts == math.inf and not self.min_radius:
                 same, ended = yield from joined(manifold, ended, rng, self.domain)
             if local.stop is None and not same:
                 return ended
@@ -139,7 +139,8 @@ class Auto(RankedMethod):
     ) -> Generator[tuple[Array, Array], Any, Restarted]:
         """At the end of a run: the better of its end and the champion, by duels."""
         state = state._replace(alone=state.alone if state.smoothing else state.alone + 1)
-        if same:
+        apart = float(manifold.dist(state.local.best, state.champion))
+        if same or apart < 2 * self.min_radius:  # which nobody could tell
             return state
         won, worse, state = yield from judged(state, state.local.uncertainty)
         if self.restarts != math.inf:

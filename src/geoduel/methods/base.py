@@ -37,6 +37,7 @@ __all__ = [
     "default_radius",
     "default_step",
     "one_problem",
+    "one_set",
     "pick",
     "questions",
 ]
@@ -111,7 +112,7 @@ class Method(ABC):
 
     def without_start(self, manifold: Manifold, rng: np.random.Generator) -> tuple[Method, Array]:
         """The method and the point to start at where the caller gives none: by default random."""
-        return self, manifold.random_point(rng)
+        return self, (self.domain or manifold).random_point(rng)
 
     @abstractmethod
     def start(self, manifold: Manifold, x0: Array, rng: np.random.Generator) -> Any:
@@ -275,6 +276,16 @@ def one_problem(method: Method, manifold: Manifold, x0: Array) -> None:
         )
 
 
+def one_set(method: Method, x0: Array) -> None:
+    """Refuse a domain that holds a set for each of several problems: they would be mixed up."""
+    if method.domain is not None and (lead := tuple(np.shape(method.domain.contains(x0)))):
+        raise ArgumentError(
+            f"domain {method.domain} holds sets of several problems, of shape {lead}, and "
+            f"{_name(method)} takes one set for all: run each problem with its own set, or "
+            "take method='rdngd'"
+        )
+
+
 def _name(method: Method) -> str:
     return type(method).__name__
 
@@ -302,7 +313,7 @@ class DuelMethod(Method):
         Most duels asked at once.
     min_radius : float
         Least distance of the points of a duel from their middle, a geodesic length; by default 0.
-        For people, who cannot tell closer points.
+        For people, who cannot tell closer points. In a domain that is so before the projection.
     """
 
     domain: Domain | None = None
@@ -324,8 +335,9 @@ class DuelMethod(Method):
     def plan(
         self, manifold: Manifold, x0: Array, *, iterations: int | None, budget: int | None
     ) -> tuple[Method, int | None]:
-        """Refuse several problems at once; nothing else depends on the run."""
+        """Refuse several problems or sets at once; nothing else depends on the run."""
         one_problem(self, manifold, x0)
+        one_set(self, x0)
         return self, iterations
 
     def stop_reason(self, state: Any) -> str | None:

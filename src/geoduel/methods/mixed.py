@@ -138,7 +138,7 @@ class Mixed(Method):
     domain: Domain | None = None
     restarts: float | None = None
 
-    version: ClassVar[int] = 4
+    version: ClassVar[int] = 5
     single: ClassVar[bool] = True
     state_has: ClassVar[tuple[str, ...]] = ("point", "best", "stop")
 
@@ -241,8 +241,8 @@ class Mixed(Method):
         if run % 2:
             for i in rng.permutation(len(values))[:KICKED]:
                 low, high = parts.factors[i].bounds
-                others = [n for n in range(low, high + 1) if n != values[i]]
-                values = _with(values, i, float(rng.choice(others)))
+                number = int(rng.integers(low, high))  # of the others: those above come one later
+                values = _with(values, i, float(number + (number >= values[i])))
         else:
             values = parts.split(manifold.random_point(rng))[1]
             if parts.continuous is not None:

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .._numerics.arrays import Array
-from ..domains.base import Domain
+from ..domains.base import Domain, random_step
 from ..errors import CutLocusError
 from ..manifolds.base import Manifold
 from .descent.doubt import beats
@@ -122,7 +122,7 @@ def scale_of(manifold: Manifold, domain: Domain | None, local: Any) -> float:
 def elsewhere(
     manifold: Manifold, x: Array, rng: np.random.Generator, length: float, domain: Domain | None
 ) -> Array:
-    """A random point; on a manifold without end, one at about a distance from x, if that is given.
+    """A random point; where there is no end, one at about a distance from x, if that is given.
 
     Parameters
     ----------
@@ -135,16 +135,12 @@ def elsewhere(
     length : float
         Root mean square of the distance, for normal coordinates; 0 for any random point.
     domain : Domain or None
-        Feasible set, on which the point is projected.
+        Feasible set; the point is one of it.
     """
-    if length and math.isinf(reach(manifold, domain)):
-        length *= math.sqrt(rng.chisquare(manifold.dim) / manifold.dim)
-        v = float(min(length, reach(manifold, domain, x) / 2)) * manifold.unit_tangent(rng, x)
-        if not manifold.complete:
-            v = min(1.0, float(manifold.extent(x, v)) / 2) * v
-        y = manifold.exp(x, v)
-    else:
-        y = manifold.random_point(rng, like=x)
+    if not length or math.isfinite(reach(manifold, domain)):
+        return (domain or manifold).random_point(rng, like=x)
+    length *= math.sqrt(rng.chisquare(manifold.dim) / manifold.dim)
+    y = random_step(manifold, rng, x, float(min(length, reach(manifold, domain, x) / 2)))
     try:
         return y if domain is None else domain.project(y)
     except CutLocusError:  # several points are as near

@@ -222,3 +222,39 @@ def test_a_start_in_a_corner_is_no_end():
     )
     assert np.linalg.norm(projected_gradient(corner)) > 0.5
     assert np.linalg.norm(projected_gradient(result.x)) < 1e-5
+
+
+@pytest.mark.parametrize("method", ["auto", "duel-newton", "duel-csa", "block"])
+@pytest.mark.parametrize("start", [0.0, 1.0])
+def test_no_pair_is_closer_than_people_can_tell(method, start):
+    """Not in first steps, line searches and comparisons of ends either; from afar, and from x*."""
+    apart, f = [], lambda x: np.geomspace(1, 10, 4) @ (x - 1) ** 2
+
+    def oracle(x, y):
+        apart.append(np.linalg.norm(x - y))
+        return int(np.sign(f(x) - f(y)))
+
+    options = {"method": method, "min_radius": 0.2, "budget": 150, "rng": 0}
+    result = gd.minimize(oracle, gd.Euclidean(4), np.full(4, start), **options)
+    assert min(apart) >= 0.4 * (1 - 1e-9)
+    assert np.linalg.norm(result.x - 1) < 0.4
+
+
+@pytest.mark.parametrize("method", ["auto", "duel-newton", "duel-csa", "block"])
+def test_no_pair_in_a_set_is_closer_before_its_projection(method):
+    apart = []
+
+    def oracle(x, y):
+        apart.append(np.linalg.norm(x - y))
+        return int(np.sign(np.sum((x - 0.1) ** 2 - (y - 0.1) ** 2)))
+
+    options = {"method": method, "min_radius": 0.2, "budget": 100, "rng": 0}
+    gd.minimize(oracle, gd.Euclidean(3), np.zeros(3), domain=[(-50, 50)] * 3, **options)
+    assert min(apart) >= 0.4 * (1 - 1e-9)
+
+
+def test_people_see_points_that_differ_in_high_dimension_from_the_first_question_on():
+    """A step of a typical length has probes a √d-th as long: less than two degrees here."""
+    sphere = gd.Sphere(121)
+    duel = gd.create_study(sphere, rng=0, x0=np.eye(121)[0]).ask()
+    assert np.degrees(sphere.dist(duel.a, duel.b)) / 2 > 3.999

@@ -86,6 +86,8 @@ class Block(DescentMethod):
     In a domain f of the projection is minimised, and only projections are compared; the search may
     then be outside by a few probes, as that of `DuelCSA`.
 
+    With a ``min_radius`` a step is twice as long at least, so the end is about that far off, too.
+
     About d + 5 duels a block. Close to the best possible where f is the same in all directions
     (condition 1); hopeless where it is not: there take `DuelNewton`. It believes every answer. A
     few duels are asked twice, only to say how many answers are wrong.
@@ -119,7 +121,8 @@ class Block(DescentMethod):
     def step(
         self, manifold: Manifold, state: BlockState, rng: np.random.Generator
     ) -> Generator[tuple[Array, Array], Any, BlockState]:
-        frame, t, d = state.frame, state.length, manifold.dim
+        frame, d = state.frame, manifold.dim
+        t = max(state.length, 2 * self.min_radius)  # of the step, whose end is compared with x
         domain, outside = self.domain, state.outside
         if domain is not None and domain.diameter < POINT:
             return state._replace(stop="resolution")
@@ -142,7 +145,9 @@ class Block(DescentMethod):
             h = -(s @ e) / np.linalg.norm(s)
             # Of probes that leave a domain h may lead up, and t would then be halved for ever.
             most = 60 if domain is None else 4
-            t = yield from line_search(manifold, frame, h, t, domain, True, outside, most)
+            t = yield from line_search(
+                manifold, frame, h, t, domain, True, outside, most, min_radius=self.min_radius
+            )
             ahead = outside + t * h
             answer = yield from duels(manifold, frame, ahead[None], 0 * h[None], domain)
             step, end = frame.land(manifold, ahead, domain)

@@ -146,7 +146,7 @@ class DuelCSA(RankedMethod):
         self, manifold: Manifold, state: Begin | CSAState, rng: np.random.Generator
     ) -> Generator[tuple[Array, Array], Any, Begin | CSAState]:
         if isinstance(state, Begin):
-            first = yield from first_step(manifold, state, rng, self.domain)
+            first = yield from first_step(manifold, state, rng, self.domain, self.min_radius)
             return first if isinstance(first, Begin) else self._first_state(manifold, first)
         state = yield from self._step(manifold, state, rng)
         return (yield from self._doubted(manifold, state, rng))

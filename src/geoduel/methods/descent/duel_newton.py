@@ -420,7 +420,7 @@ class DuelNewton(RankedMethod):
 
     smoothing: float = 0.0
 
-    version: ClassVar[int] = 9
+    version: ClassVar[int] = 10
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -435,7 +435,7 @@ class DuelNewton(RankedMethod):
     ) -> Generator[tuple[Array, Array], Any, Begin | NewtonState]:
         if isinstance(state, Begin):
             if not self.smoothing:
-                first = yield from first_step(manifold, state, rng, self.domain)
+                first = yield from first_step(manifold, state, rng, self.domain, self.min_radius)
                 return first if isinstance(first, Begin) else self._first_state(manifold, first)
             if self.domain is not None and self.domain.diameter < POINT:
                 return state._replace(stop="resolution")
@@ -586,7 +586,7 @@ class DuelNewton(RankedMethod):
         anchor = state.anchor.follow(state.point, state.size)
         if state.noisy or not anchor.doubts(state.size, manifold.dim, GAIN):
             return state._replace(anchor=anchor)
-        worse, state = yield from self._worse(state, state.point, anchor.point)
+        worse, state = yield from self._worse(manifold, state, state.point, anchor.point)
         if not worse:
             return state._replace(anchor=Anchor(state.point, state.size))
         home = state.frame.coordinates(manifold, anchor.point)
@@ -606,12 +606,15 @@ class DuelNewton(RankedMethod):
         )
 
     def _worse(
-        self, state: NewtonState, x: Array, y: Array, end: bool = False
+        self, manifold: Manifold, state: NewtonState, x: Array, y: Array, end: bool = False
     ) -> Generator[tuple[Array, Array], Any, tuple[bool, NewtonState]]:
         """Whether x is worse than y, against expectation; if so, it is asked again.
 
-        Where no answer is known to be wrong, this one is the first suspect.
+        Where no answer is known to be wrong, this one is the first suspect. Points that are too
+        close to be told apart are not asked about.
         """
+        if self.min_radius and float(manifold.dist(x, y)) < 1.99 * self.min_radius:
+            return False, state
         ahead = yield from beats(x, y, state.noise, end)
         if ahead < 0 and not state.noisy:
             again = yield from beats(x, y, state.noise, end)
@@ -635,7 +638,7 @@ class DuelNewton(RankedMethod):
         step = state.frame.within(manifold, -BEYOND * way, 2 * self._farthest(manifold), 0.5)
         step = at_least(step[None], 2 * self.min_radius)[0]  # as far apart as a mirrored pair
         beyond = state.frame.at(manifold, step, self.domain)
-        better, state = yield from self._worse(state, state.point, beyond)
+        better, state = yield from self._worse(manifold, state, state.point, beyond)
         stop = None if better and state.stop == "x_tol" else state.stop
         return state._replace(trail=trail.asked(state.point, better, manifold.dim), stop=stop)
 
@@ -673,7 +676,7 @@ class DuelNewton(RankedMethod):
         """
         if state.ends >= ENDS:  # what has been better since is so by what the dtype resolves
             return state._replace(refuted=True)
-        shortest = default_radius(manifold, state.point)
+        shortest = max(default_radius(manifold, state.point), 2 * self.min_radius)
         better = yield from look_around(
             manifold, state.frame, shortest, state.longest, rng, self.domain, state.noise
         )
@@ -710,7 +713,9 @@ class DuelNewton(RankedMethod):
         assert claim is not None
         if state.stop is None and not claim.due(state.size):
             return state
-        beaten, state = yield from self._worse(state, claim.point, state.recommended, end=True)
+        beaten, state = yield from self._worse(
+            manifold, state, claim.point, state.recommended, end=True
+        )
         if claim.uncertainty is None:
             if beaten:
                 return state._replace(claim=None)
@@ -738,7 +743,7 @@ class DuelNewton(RankedMethod):
         On a ridge probes contract before it has been followed. But two points where they have done
         so tell its direction.
         """
-        if state.noisy:
+        if state.noisy or self.min_radius:
             return None
         try:
             way = -best.coordinates(manifold, state.recommended)
@@ -870,7 +875,7 @@ class DuelNewton(RankedMethod):
         projection, whitened; and +1 for each step back that won, -1 where it lost.
         """
         v, steps, A = probes.v[probes.asked], probes.steps[probes.asked], state.metric
-        across = at_least(trials.steps[trials.tried.ravel()], self.min_radius)
+        across = at_least(trials.steps[trials.tried.ravel()], 2 * self.min_radius)
         s, half, middle = yield from projected_duels(
             manifold,
             state.frame,

@@ -14,7 +14,7 @@ from ...domains.base import Domain
 from ...manifolds.base import Manifold
 from ..base import default_radius
 from ..duels import duels, mirrored_duels
-from ..frame import Frame, reach
+from ..frame import Frame, at_least, reach
 
 __all__ = [
     "POINT",
@@ -76,7 +76,11 @@ def directions(rng: np.random.Generator, d: int, m: int) -> np.ndarray:
 
 
 def first_step(
-    manifold: Manifold, state: Begin, rng: np.random.Generator, domain: Domain | None = None
+    manifold: Manifold,
+    state: Begin,
+    rng: np.random.Generator,
+    domain: Domain | None = None,
+    min_radius: float = 0.0,
 ) -> Generator[tuple[Array, Array], Any, Begin | First]:
     """Step down the average of d orthogonal duels; its length by doubling or halving.
 
@@ -88,18 +92,23 @@ def first_step(
     decides the duels at such a point, h leads nowhere, and a step of the first length leaves it.
     Where all duels tie, the probes were too short to tell: the next first step is tried with four
     times the length, at most that of the manifold. Whoever runs the method says when to give up.
+
+    With a ``min_radius`` neither ν nor half the distance of any other pair is below it.
     """
-    frame, t, d = state.frame, state.length, manifold.dim
+    frame, t, d = state.frame, max(state.length, 2 * min_radius), manifold.dim
     if domain is not None and domain.diameter < POINT:
         return state._replace(stop="resolution")
     Q = directions(rng, d, d)
-    s, off = yield from mirrored_or_off(manifold, frame, t / math.sqrt(d) * Q, t, domain)
+    probe = max(t / math.sqrt(d), min_radius)
+    s, off = yield from mirrored_or_off(manifold, frame, probe * Q, t, domain)
     if off is None and not s.any():
         longer = max(t, min(4 * t, reach(manifold, domain), 1e6 * manifold.typical_dist))
         return state._replace(length=longer)
     if off is None:
         h = -(s @ Q) / np.linalg.norm(s)
-        found = yield from line_search(manifold, frame, h, t, domain, doubt=True)
+        found = yield from line_search(
+            manifold, frame, h, t, domain, doubt=True, min_radius=min_radius
+        )
         # In a corner of a domain, projections may win along an h that leads up, however short.
         lost = domain is not None and found < default_radius(manifold, frame.point)
         if found and not lost:
@@ -145,6 +154,7 @@ def line_search(
     base: np.ndarray | float = 0.0,
     most: int = 60,
     doubt: bool = False,
+    min_radius: float = 0.0,
 ) -> Generator[tuple[Array, Array], Any, float]:
     """Length t of the step along the unit vector ``h``, up to a factor 2, or √2 if refined.
 
@@ -152,9 +162,12 @@ def line_search(
     With a domain it is their projections that are compared; the line may then start at a ``base``
     outside. At most ``most`` of them follow the first. ``doubt``: after three halvings three
     mirrored duels ask whether ``h`` leads downhill at all, and the length is 0 if it does not.
+    Lengths that differ by less than twice ``min_radius`` are not compared: the one there is stays.
     """
 
     def better(new: float) -> Generator[tuple[Array, Array], Any, bool]:
+        if abs(new - t) < 2 * min_radius:
+            return False
         one, other = base + new * h[None], base + t * h[None]
         answer = yield from duels(manifold, frame, one, other, domain)
         return bool(answer[0] < 0)
@@ -165,7 +178,7 @@ def line_search(
         factor, t = 2.0, 2 * t
     for k in range(most):
         if doubt and factor < 1 and k == 3:
-            ends = t * np.array([[1.0], [0.5], [0.25]]) * h
+            ends = at_least(t * np.array([[1.0], [0.5], [0.25]]) * h, min_radius)
             if (yield from duels(manifold, frame, ends, -ends, domain)).max() >= 0:
                 return 0.0
         if factor * t > furthest or not (yield from better(factor * t)):
