@@ -230,6 +230,30 @@ def test_inputs_are_not_written_to():
     assert np.array_equal(x0, START)
 
 
+@pytest.mark.parametrize("method", ["block", "nelder-mead"])
+def test_a_start_may_be_overwritten(method):
+    """Functions may keep their argument in the array that a run began with."""
+    plane, start = gd.Euclidean(2), np.array([3.0, 4.0])
+
+    def f(x):
+        start[:] = x
+        return float(((start - [1, -2]) ** 2).sum())
+
+    oracle = gd.from_objective(f, cache=False)
+    found = gd.minimize(oracle, plane, start, method=method, budget=200, rng=0)
+    again = gd.minimize(oracle, plane, np.array([3.0, 4.0]), method=method, budget=200, rng=0)
+    assert np.array_equal(found.x, again.x)
+
+
+def test_what_is_returned_is_the_callers_own():
+    start = np.array([3.0, 4.0])
+    constant = gd.from_objective(lambda x: 0.0)
+    with pytest.warns(gd.errors.TiesWarning):
+        found = gd.minimize(constant, gd.Euclidean(2), start, method="rdngd", budget=50, rng=0)
+    found.x[:] = -1.0
+    assert start.tolist() == found.x_last.tolist() == [3.0, 4.0]
+
+
 def test_the_start_is_returned_when_nothing_beats_it():
     """At an exact optimum both ends of every duel tie, so that nothing moves and the run ends."""
     with pytest.warns(gd.errors.TiesWarning):

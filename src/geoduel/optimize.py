@@ -687,8 +687,8 @@ class _Run:
         if isinstance(self.method, LockStep):
             each = self.method.each(self.state)
         return Result(
-            self.manifold.unpack(self.state.best),
-            self.manifold.unpack(self.state.point),
+            self.manifold.unpack(copied(self.state.best)),
+            self.manifold.unpack(copied(self.state.point)),
             self.iteration,
             self.duels,
             self.ties,
