@@ -245,6 +245,21 @@ def test_a_start_may_be_overwritten(method):
     assert np.array_equal(found.x, again.x)
 
 
+def test_a_log_goes_on_where_a_setting_is_another_function_of_that_name(tmp_path):
+    """As in the next process, where it has another address."""
+    kept, asked = [], []
+    for budget in (20, 40):
+        oracle = gd.from_objective(lambda x: asked.append(0) or float(x @ x), cache=False)
+        setting = lambda k: 0.5 / (1 + k)  # noqa: E731
+        kept.append(setting)
+        found = gd.minimize(
+            oracle, gd.Euclidean(2), [3.0, 4.0], method="rdngd", step_size=setting, budget=budget,
+            log=tmp_path / "run.log", rng=0,
+        )  # fmt: skip
+    assert found.duels == 40
+    assert len(asked) == 2 * 40
+
+
 def test_what_is_returned_is_the_callers_own():
     start = np.array([3.0, 4.0])
     constant = gd.from_objective(lambda x: 0.0)

@@ -226,15 +226,18 @@ class Objective(OracleBase):
 
 def _as_floats(value: Array) -> Array:
     """Values of any kind of real number; unsigned ones have no negatives, and bools no order."""
-    kind = value.dtype.kind if type(value) is np.ndarray else None
+    if type(value) is np.ndarray:
+        if value.dtype.kind == "f":
+            return value
+        if value.dtype.kind == "O":
+            return value.astype(np.float64)
     xp = namespace(value)
-    if kind == "f" or (kind is None and xp.isdtype(value.dtype, "real floating")):
+    if xp.isdtype(value.dtype, "real floating"):
         return value
-    if kind == "O":
-        return value.astype(np.float64)
     if not xp.isdtype(value.dtype, ("bool", "integral")):
         raise TypeError("they are neither smaller nor larger")
-    return value.double() if hasattr(value, "double") else value * 1.0
+    widened: Any = value
+    return widened.double() if hasattr(widened, "double") else widened * 1.0
 
 
 def _failed(error: Exception) -> OracleError:
