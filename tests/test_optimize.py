@@ -230,6 +230,45 @@ def test_inputs_are_not_written_to():
     assert np.array_equal(x0, START)
 
 
+@pytest.mark.parametrize("method", ["block", "nelder-mead"])
+def test_a_start_may_be_overwritten(method):
+    """Functions may keep their argument in the array that a run began with."""
+    plane, start = gd.Euclidean(2), np.array([3.0, 4.0])
+
+    def f(x):
+        start[:] = x
+        return float(((start - [1, -2]) ** 2).sum())
+
+    oracle = gd.from_objective(f, cache=False)
+    found = gd.minimize(oracle, plane, start, method=method, budget=200, rng=0)
+    again = gd.minimize(oracle, plane, np.array([3.0, 4.0]), method=method, budget=200, rng=0)
+    assert np.array_equal(found.x, again.x)
+
+
+def test_a_log_goes_on_where_a_setting_is_another_function_of_that_name(tmp_path):
+    """As in the next process, where it has another address."""
+    kept, asked = [], []
+    for budget in (20, 40):
+        oracle = gd.from_objective(lambda x: asked.append(0) or float(x @ x), cache=False)
+        setting = lambda k: 0.5 / (1 + k)  # noqa: E731
+        kept.append(setting)
+        found = gd.minimize(
+            oracle, gd.Euclidean(2), [3.0, 4.0], method="rdngd", step_size=setting, budget=budget,
+            log=tmp_path / "run.log", rng=0,
+        )  # fmt: skip
+    assert found.duels == 40
+    assert len(asked) == 2 * 40
+
+
+def test_what_is_returned_is_the_callers_own():
+    start = np.array([3.0, 4.0])
+    constant = gd.from_objective(lambda x: 0.0)
+    with pytest.warns(gd.errors.TiesWarning):
+        found = gd.minimize(constant, gd.Euclidean(2), start, method="rdngd", budget=50, rng=0)
+    found.x[:] = -1.0
+    assert start.tolist() == found.x_last.tolist() == [3.0, 4.0]
+
+
 def test_the_start_is_returned_when_nothing_beats_it():
     """At an exact optimum both ends of every duel tie, so that nothing moves and the run ends."""
     with pytest.warns(gd.errors.TiesWarning):

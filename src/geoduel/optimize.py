@@ -333,7 +333,8 @@ def _as_logged(method: Method) -> str:
 
     Restarts that the budget decides about ask nothing before the first end, as if there were none.
     """
-    text = repr(method).replace(", ranking=None", "").replace(", smoothing=0.0", "")
+    text = re.sub(r" at 0x[0-9a-fA-F]+", "", repr(method))  # of functions, new in each process
+    text = text.replace(", ranking=None", "").replace(", smoothing=0.0", "")
     return re.sub(r"\brestarts=(None|inf)", "restarts=0", text)
 
 
@@ -687,8 +688,8 @@ class _Run:
         if isinstance(self.method, LockStep):
             each = self.method.each(self.state)
         return Result(
-            self.manifold.unpack(self.state.best),
-            self.manifold.unpack(self.state.point),
+            self.manifold.unpack(copied(self.state.best)),
+            self.manifold.unpack(copied(self.state.point)),
             self.iteration,
             self.duels,
             self.ties,

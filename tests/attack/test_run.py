@@ -227,3 +227,21 @@ def test_starts_that_are_none_are_refused(linear, grey):
     ):
         with pytest.raises(ArgumentError, match=what):
             attack(linear(), x, radius=0.4, budget=3, start=start)
+
+
+@pytest.mark.parametrize("frozen", [False, True])
+def test_each_part_of_a_network_keeps_its_mode_and_none_is_in_train_mode(frozen, linear, grey):
+    """Also the copy that dtype= makes; a user may have frozen a part alone, or thawed one alone."""
+    modes = set()
+
+    class Spy(torch.nn.Dropout):
+        def forward(self, x):
+            modes.add((self.training, x.dtype))
+            return x
+
+    model = torch.nn.Sequential(Spy(), linear())
+    model.train(frozen)
+    model[0].train(not frozen)
+    attack(model, grey(2), eps=0.05, budget=20, dtype=torch.bfloat16, rng=0)
+    assert modes == {(False, torch.float32), (False, torch.bfloat16)}
+    assert [m.training for m in (model, *model)] == [frozen, not frozen, frozen]

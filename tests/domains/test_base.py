@@ -256,3 +256,23 @@ def test_violation_is_zero_inside_and_like_the_distance_outside(domain):
     ratio = domain.violation(x)[distance > 1e-6] / distance[distance > 1e-6]
     assert ratio.min() > 0.5
     assert ratio.max() < np.sqrt(2) + 1e-9
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda a: gd.Box(a[0], 9.0),
+        lambda a: gd.Box(-9.0, a[0]),
+        lambda a: gd.Ball(gd.Euclidean(2), a[0], 1.0),
+        lambda a: L2Ball(2, 1.0, a[0]),
+        lambda a: gd.L1Ball(2, 1.0, a[0]),
+        lambda a: gd.SPDInterval(a, 9 * np.eye(2)),
+        lambda a: gd.Where(gd.Euclidean(2), lambda x: True, a[0]),
+    ],
+)
+def test_arrays_may_be_overwritten_once_a_domain_is_made(make):
+    given = np.eye(2)
+    domain = make(given)
+    kept = [array for array in vars(domain).values() if isinstance(array, np.ndarray)]
+    assert kept
+    assert not any(np.shares_memory(array, given) for array in kept)

@@ -86,6 +86,28 @@ def test_torch(vectorized):
         assert answers(oracle, half[0], half[1], 1) == 1
 
 
+@pytest.mark.parametrize("dtype", ["uint8", "int8", "bool", "object"])
+@pytest.mark.parametrize("kind", ["numpy", pytest.param("torch", marks=needs_torch)])
+def test_vectorized_values_of_any_kind_of_number_have_their_order(kind, dtype):
+    """Negatives and differences of unsigned numbers would turn it round."""
+    if kind == "torch" and dtype == "object":
+        pytest.skip("torch has none")
+    high, low = (True, False) if dtype == "bool" else (120, 0 if dtype == "uint8" else -120)
+    table = np.array([high, low], dtype=dtype)
+    x, y = np.zeros((1, 1)), np.ones((1, 1))
+    if kind == "torch":
+        table, x, y = torch.tensor(table), torch.tensor(x), torch.tensor(y)
+
+    def f(x):
+        return table[x[..., 0].round().astype(int) if kind == "numpy" else x[..., 0].long()]
+
+    smaller, larger = from_objective(f, True), from_objective(f, True, maximize=True)
+    noisy = Noisy(from_objective(f, True), model="thurstone", scale=1e-9, rng=0)
+    for oracle, right in ((smaller, 1), (larger, -1), (noisy, 1)):
+        assert answers(oracle, x, y, 1).tolist() == [right]
+        assert answers(oracle, y, x, 1).tolist() == [-right]
+
+
 @pytest.mark.parametrize(
     ("value", "words"),
     [
@@ -110,6 +132,7 @@ def test_objectives_that_return_no_number(value, words):
         (lambda x: x, r"shape \(3, 2\) for points of shape \(3, 2\); expected \(3,\)"),
         (lambda x: 1.0, r"shape \(\) for points"),
         (lambda x: np.array(["a"] * 3), "array of numbers"),
+        (lambda x: x[..., 0] + 1j, "array of numbers"),
     ],
 )
 def test_vectorized_objectives_that_return_no_numbers(f, words):

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import multiprocessing
+import os
 import pickle
 import time
+from concurrent.futures import ProcessPoolExecutor
 
 import numpy as np
 import pytest
@@ -114,6 +117,56 @@ def test_errors_of_async_judges_name_what_was_raised():
 
     with pytest.raises(OracleError, match="the preference raised ValueError: no quota left"):
         answers(from_preference(judge), BATCH, FAR, 1)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no forks here")
+@pytest.mark.filterwarnings("ignore:.*fork")  # newer Pythons warn of threads
+def test_async_judges_answer_in_a_forked_process():
+    """It inherits the event loop and not the thread that runs it."""
+
+    async def judge(a, b):
+        return nearer(a, b)
+
+    assert from_preference(judge)(NEAR, FAR) == -1
+    with ProcessPoolExecutor(1, multiprocessing.get_context("fork")) as pool:
+        assert pool.submit(_by_awaiting, NEAR, FAR).result(timeout=20) == -1
+    assert from_preference(judge)(NEAR, FAR) == -1  # the parent's loop goes on
+
+
+def _by_awaiting(a, b):
+    async def judge(a, b):
+        return nearer(a, b)
+
+    return from_preference(judge)(a, b)
+
+
+@pytest.mark.parametrize("batch", [False, True])
+@pytest.mark.parametrize("raised", [SystemExit, KeyboardInterrupt, asyncio.CancelledError])
+def test_what_ends_an_async_judge_does_not_end_those_after_it(raised, batch):
+    async def judge(a, b):
+        raise raised
+
+    async def other(a, b):
+        return nearer(a, b)
+
+    with pytest.raises(OracleError if raised is asyncio.CancelledError else raised):
+        answers(from_preference(judge), BATCH if batch else NEAR, FAR, 1)
+    assert from_preference(other)(NEAR, FAR) == -1
+
+
+def test_an_async_judge_that_asks_another_is_told_how():
+    async def judge(a, b):
+        return nearer(a, b)
+
+    async def waits(a, b):
+        return from_preference(judge, shuffle=False)(a, b) < 0
+
+    async def awaits(a, b):
+        return await asyncio.to_thread(from_preference(judge, shuffle=False), a, b) < 0
+
+    with pytest.raises(OracleError, match=r"await asyncio.to_thread\(oracle, a, b\)"):
+        from_preference(waits)(NEAR, FAR)
+    assert from_preference(awaits)(NEAR, FAR) == -1
 
 
 def test_what_a_function_leaves_to_be_awaited_is_awaited():

@@ -99,7 +99,7 @@ class Judge:
             if not isinstance(model, nn.Module):
                 raise ArgumentError("dtype= needs a model that is a torch.nn.Module: it is copied")
             self.fast = deepcopy(model)
-            self.fast.to(dtype=dtype, memory_format=torch.channels_last)
+            self.fast.eval().to(dtype=dtype, memory_format=torch.channels_last)
 
     def logits(self, images: torch.Tensor, exact: bool = False) -> torch.Tensor:
         """Logits of images (k, channels, height, width), batch by batch, in float32 at least.

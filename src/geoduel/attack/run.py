@@ -460,12 +460,14 @@ class _Run:
 
 @contextmanager
 def _evaluating(model: Any) -> Iterator[None]:
-    """Put a network in eval mode, and back."""
-    training = isinstance(model, nn.Module) and model.training
-    if training:
+    """Put a network in eval mode, and each of its parts back in the mode it had."""
+    modules = list(model.modules()) if isinstance(model, nn.Module) else []
+    modes = [module.training for module in modules]
+    if any(modes):
         model.eval()
     try:
         yield
     finally:
-        if training:
-            model.train()
+        if any(modes):
+            for module, training in zip(modules, modes, strict=True):
+                module.training = training

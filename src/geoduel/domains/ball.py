@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from .._numerics.arrays import Array, device, eps, expand, host, namespace, safe_sqrt
+from .._numerics.arrays import Array, copied, device, eps, expand, host, namespace, safe_sqrt
 from .._numerics.batches import as_like
 from .._support.check import as_generator, real
 from ..errors import ArgumentError, EmptySetError
@@ -77,7 +77,8 @@ class Ball(Domain):
     def __post_init__(self) -> None:
         if not isinstance(self.manifold, Manifold):
             raise ArgumentError(f"manifold must be a Manifold, got {self.manifold!r:.80}")
-        object.__setattr__(self, "center", self.manifold.pack(self.center, "center"))
+        center = copied(self.manifold.pack(self.center, "center"))  # the caller may write to it
+        object.__setattr__(self, "center", center)
         self.manifold.check_point(self.center, "center")
         radius = real(self.radius, "radius")
         if radius < 0:

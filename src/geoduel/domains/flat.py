@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from .._numerics.arrays import Array, device, host, namespace
+from .._numerics.arrays import Array, copied, device, host, namespace
 from .._numerics.batches import as_like
 from .._support.check import as_generator, positive, positive_int, real
 from ..errors import ArgumentError, EmptySetError
@@ -115,7 +115,7 @@ class Box(Domain):
 
 
 def _vector(a: object, name: str) -> Array:
-    """A floating-point array of ``a``, NaN refused."""
+    """A floating-point array with the numbers of ``a``, a copy, NaN refused."""
     array: Any = a if hasattr(a, "dtype") else np.asarray(a)
     xp = namespace(array)
     if not xp.isdtype(array.dtype, "numeric"):
@@ -124,7 +124,7 @@ def _vector(a: object, name: str) -> Array:
         array = xp.astype(array, xp.float64)
     if bool(xp.any(xp.isnan(array))):
         raise ArgumentError(f"{name} holds NaN")
-    return array
+    return copied(array)
 
 
 def L2Ball(n: int, radius: float, center: Array | None = None) -> Ball:

@@ -73,7 +73,7 @@ class Where(Domain):
         if self.inside is None:
             inside = self._found()
         else:
-            inside = self.manifold.pack(self.inside, "inside")
+            inside = copied(self.manifold.pack(self.inside, "inside"))
             self.manifold.check_point(inside, "inside")
             if not self._holds(inside):
                 raise ArgumentError(

@@ -9,7 +9,7 @@ from typing import Literal
 
 import numpy as np
 
-from .._numerics.arrays import Array, eps, expand, namespace, safe_sqrt
+from .._numerics.arrays import Array, copied, eps, expand, namespace, safe_sqrt
 from .._numerics.batches import as_like
 from .._numerics.linalg import eigh, factor
 from .._numerics.symmetric import sym
@@ -157,7 +157,7 @@ class SPDInterval(Domain):
 
     def __post_init__(self) -> None:
         for name in ("lower", "upper"):
-            object.__setattr__(self, name, as_array(getattr(self, name), name))
+            object.__setattr__(self, name, copied(as_array(getattr(self, name), name)))
         shape = tuple(self.lower.shape)
         if len(shape) < 2 or shape[-1] != shape[-2]:
             raise ArgumentError(f"lower must be an array of shape (..., n, n), got {shape}")

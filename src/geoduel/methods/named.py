@@ -9,7 +9,7 @@ from typing import Any, Literal, TypedDict
 
 import numpy as np
 
-from .._numerics.arrays import Array, namespace
+from .._numerics.arrays import Array, copied, namespace
 from .._numerics.gradients import detached
 from .._support.check import one_of
 from ..domains.base import Domain, may_be_the_same
@@ -291,7 +291,7 @@ def start_point(
             return method, domain.random_point(rng)
     x0 = detached(manifold.pack(x0, "x0"))
     manifold.check_point(x0, "x0")
-    x0 = manifold.to_manifold(x0)
+    x0 = copied(manifold.to_manifold(x0))  # it may be the caller's array itself
     if domain is not None and not bool(namespace(x0).all(domain.contains(x0))):
         raise ArgumentError(f"x0 is not in the domain {domain}; domain.project(x0) is")
     return method, x0 if domain is None else domain.project(x0)  # it may be outside by rounding

@@ -206,7 +206,7 @@ class Objective(OracleBase):
         if hasattr(value, "detach"):
             value = value.detach()  # remembering a graph would keep a network's activations
         try:
-            value = xp.asarray(value, device=device(x))
+            value = _as_floats(xp.asarray(value, device=device(x)))
             value = -value if self._maximize else value
             finite = value > -math.inf
         except Exception as error:
@@ -222,6 +222,22 @@ class Objective(OracleBase):
                 f"{math.prod(lead)} points, first at index {index_of(int(bad[0]), lead)}"
             )
         return value
+
+
+def _as_floats(value: Array) -> Array:
+    """Values of any kind of real number; unsigned ones have no negatives, and bools no order."""
+    if type(value) is np.ndarray:
+        if value.dtype.kind == "f":
+            return value
+        if value.dtype.kind == "O":
+            return value.astype(np.float64)
+    xp = namespace(value)
+    if xp.isdtype(value.dtype, "real floating"):
+        return value
+    if not xp.isdtype(value.dtype, ("bool", "integral")):
+        raise TypeError("they are neither smaller nor larger")
+    widened: Any = value
+    return widened.double() if hasattr(widened, "double") else widened * 1.0
 
 
 def _failed(error: Exception) -> OracleError:

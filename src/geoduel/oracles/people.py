@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from .._numerics.arrays import Array, device, host, namespace
+from .._numerics.arrays import Array, copied, device, host, namespace
 from .._support.check import (
     as_generator,
     instance,
@@ -181,10 +181,10 @@ class Person:
 
     def __post_init__(self) -> None:
         instance(self.manifold, "manifold", Manifold, "a Manifold such as Sphere(3)")
-        self.ideal = self.manifold.pack(self.ideal, "ideal")
+        self.ideal = copied(self.manifold.pack(self.ideal, "ideal"))
         self.manifold.check_point(self.ideal, "ideal")
         if self.other is not None:
-            self.other = self.manifold.pack(self.other, "other")
+            self.other = copied(self.manifold.pack(self.other, "other"))
             self.manifold.check_point(self.other, "other")
         self.rng = as_generator(self.rng)
         positive(self.jnd, "jnd")

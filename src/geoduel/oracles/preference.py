@@ -180,45 +180,70 @@ def _is_async(f: Callable[..., Any]) -> bool:
 
 
 def _gathered(tasks: list[Coroutine[Any, Any, Any]], most: int) -> list[Any]:
-    """Results of coroutines, so many at once, in the event loop of this package.
-
-    The loop stays, since clients of web services belong to the loop they were first used in. It has
-    a thread of its own, since a notebook's thread has a running loop already.
-    """
+    """Results of coroutines, so many at once, in the event loop of this package."""
     import asyncio
+
+    thread, loop = _running_loop()
+    if threading.current_thread() is thread:
+        for task in tasks:
+            task.close()
+        raise OracleError(
+            "an async judge asked another one, and would wait for ever, since both share an event "
+            "loop; expected await asyncio.to_thread(oracle, a, b) inside of an async judge"
+        )
 
     async def all_of_them() -> list[Any]:
         gate = asyncio.Semaphore(most)
 
         async def one(task: Coroutine[Any, Any, Any]) -> Any:
             async with gate:
-                return await task
+                try:
+                    return await task
+                except asyncio.CancelledError as error:
+                    this = asyncio.current_task()
+                    if this is not None and this.cancelling():  # by what comes below
+                        raise
+                    raise OracleError("the preference raised CancelledError") from error
+                except (SystemExit, KeyboardInterrupt) as error:
+                    raise _EndsAll(error) from None
 
         async with asyncio.TaskGroup() as group:  # a failure cancels the others
             running = [group.create_task(one(task)) for task in tasks]
         return [task.result() for task in running]
 
-    future = asyncio.run_coroutine_threadsafe(all_of_them(), _event_loop())
+    future = asyncio.run_coroutine_threadsafe(all_of_them(), loop)
     try:
         return future.result()
     except BaseExceptionGroup as errors:
-        raise errors.exceptions[0] from None
+        first = errors.exceptions[0]
+        raise (first.args[0] if isinstance(first, _EndsAll) else first) from None
     except BaseException:  # Ctrl-C: nobody waits any more
         future.cancel()
         raise
 
 
-_loops: list[asyncio.AbstractEventLoop] = []
+class _EndsAll(Exception):
+    """What a judge raised that would end the loop's thread; it is for the caller's."""
+
+
+_loops: list[tuple[threading.Thread, asyncio.AbstractEventLoop]] = []
 _starting = threading.Lock()
 
 
-def _event_loop() -> asyncio.AbstractEventLoop:
+def _running_loop() -> tuple[threading.Thread, asyncio.AbstractEventLoop]:
+    """The event loop of this package, and its thread.
+
+    The loop stays, since clients of web services belong to the loop they were first used in. It has
+    a thread of its own, since a notebook's thread has a running loop already. A forked process has
+    the loop without its thread, and makes another. The first is kept, since closing it would close
+    that of the parent, too.
+    """
     import asyncio
 
     with _starting:
-        if not _loops:
-            _loops.append(asyncio.new_event_loop())
-            threading.Thread(
-                target=_loops[0].run_forever, name="geoduel judges", daemon=True
-            ).start()
-        return _loops[0]
+        if not _loops or not _loops[-1][0].is_alive():
+            loop = asyncio.new_event_loop()
+            thread = threading.Thread(target=loop.run_forever, name="geoduel judges", daemon=True)
+            thread.start()
+            _loops.append((thread, loop))
+        return _loops[-1]
