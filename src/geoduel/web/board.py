@@ -569,7 +569,7 @@ class Board:
             values = [_safe(v) if isinstance(v, str) else v for row in rows for v in row.values]
             said = [duel.answer or "", duel.strength or "", self.side_of(duel), duel.left]
             row = [duel.id, duel.role, _safe(duel.rater or ""), duel.state, *said]
-            taken = "" if duel.answered is None else round(duel.answered - duel.asked, 3)
+            taken = "" if duel.seconds is None else round(duel.seconds, 3)
             out.writerow([*row, duel.asked, duel.answered or "", taken, *points, *values])
         return file.getvalue()
 
