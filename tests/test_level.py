@@ -20,7 +20,7 @@ pytest.importorskip("PIL", reason="Pillow is not installed (extra web)")
 import geoduel as gd
 from geoduel.cli import main
 from geoduel.errors import PictureError
-from geoduel.level import FINE, KNOWN, LEAST, STALLED, Leveller, level
+from geoduel.level import FINE, KNOWN, LEAST, STALLED, Leveller, _photos, level
 from geoduel.pictures import largest_rectangle, open_photo, save_photo, seascape
 from geoduel.pictures.files import is_lossless
 
@@ -429,6 +429,28 @@ def test_a_folder_stands_for_its_photos_that_are_left(photo, tmp_path, monkeypat
     assert seen[-1] == "p04"
     told = capsys.readouterr()
     assert "p03.png is not a JPEG" in told.err
+
+
+def test_photos_of_one_name_in_several_folders_are_told_apart(tmp_path):
+    """Cameras call their photos alike; what is levelled is found by its folder, too."""
+    folders, out = [tmp_path / name for name in ("trip1", "trip2")], tmp_path / "level"
+    for folder in folders:
+        folder.mkdir()
+        save_photo(seascape(0, TILT, (30, 20)), folder / "a.png")
+    saved(Leveller(folders[0] / "a.png", out, rng=0), TILT)
+    assert json.loads((out / "a-level.json").read_text())["folder"] == "../trip1"
+    assert [*_photos(folders, out)] == [folders[1] / "a.png"]
+    assert not [*_photos([out], None)]  # results are not levelled again
+    moved = tmp_path / "moved"
+    moved.mkdir()
+    for folder in (folders[0], out):
+        folder.rename(moved / folder.name)
+    assert not [*_photos([moved / "trip1"], moved / "level")]
+    # A record of old does not say in which folder the photo was.
+    record = json.loads((moved / "level" / "a-level.json").read_text())
+    del record["folder"]
+    (moved / "level" / "a-level.json").write_text(json.dumps(record))
+    assert not [*_photos([moved / "trip1", folders[1]], moved / "level")]
 
 
 def test_the_same_photo_twice(photo, tmp_path, monkeypatch):

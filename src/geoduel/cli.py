@@ -6,6 +6,7 @@ Bad input ends with exit code 2 and one line on standard error, never a tracebac
 from __future__ import annotations
 
 import importlib.metadata
+import io
 import os
 import platform
 import sys
@@ -53,6 +54,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     int
         0; 2 for bad input; 130 after Ctrl-C; 1 where something else failed.
     """
+    _take_any_streams()
     if os.environ.get("COLUMNS", "").strip("0") == "":
         os.environ.pop("COLUMNS", None)  # nobody has a screen of no width: as if it were not set
     try:
@@ -74,6 +76,15 @@ def main(argv: Sequence[str] | None = None) -> int:
             print(f"geoduel: {' '.join(message.split())}", file=sys.stderr)
         return 2
     return code if isinstance(code, int) else 0
+
+
+def _take_any_streams() -> None:
+    """Make it no error to use streams that are closed, or that lack characters of a name."""
+    for name, mode in {"stdin": "r", "stdout": "w", "stderr": "w"}.items():
+        if getattr(sys, name) is None:  # as after <&-
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115
+    if isinstance(sys.stdout, io.TextIOWrapper):  # as on standard error
+        sys.stdout.reconfigure(errors="backslashreplace")
 
 
 def _version(wanted: bool) -> None:

@@ -295,6 +295,7 @@ class Leveller:
         ]
         return {
             "photo": self.name,
+            "folder": self._folder(),
             "levelled": _readable(self._targets[0].name) if self._targets else None,
             "angle_degrees": _degrees(self.angle),
             "sense": "counter-clockwise positive",
@@ -361,6 +362,10 @@ class Leveller:
 
     def _answered(self) -> int:
         return self.study.progress().answered
+
+    def _folder(self) -> str | None:
+        """Where the photo is, seen from the results."""
+        return None if self.path is None or self.out is None else _seen_from(self.out, self.path)
 
     def _shown(self, duel: Any, side: str) -> float | None:
         point = duel.a if Board.point_on(duel, side) == "a" else duel.b
@@ -579,15 +584,36 @@ def _photos(given: Sequence[Path], out: Path | None) -> Iterator[Path]:
             for file in sorted(path.iterdir())
             if file.suffix.lower() in SUFFIXES and not file.name.startswith(".")
         ]
-        done: set[str] = set()
-        for record in (out or path).glob(f"*{_RESULT}*.json"):
-            with suppress(OSError, ValueError, TypeError):
-                told = json.loads(record.read_text(encoding="utf-8"))
-                done |= {told["photo"], told["levelled"]} if "angle_degrees" in told else set()
-        left = [file for file in files if file.is_file() and _readable(file.name) not in done]
+        is_done = _levelled(out or path)
+        left = [file for file in files if file.is_file() and not is_done(file)]
         if not files:
             raise ArgumentError(f"{path} holds no photos: {', '.join(SUFFIXES)}")
         yield from left
+
+
+def _levelled(results: Path) -> Callable[[Path], bool]:
+    """Whether a photo is levelled already, or is itself a result, as a folder of results says."""
+    done: set[tuple[str, str | None]] = set()
+    for record in results.glob(f"*{_RESULT}*.json"):
+        with suppress(OSError, ValueError, TypeError, LookupError):
+            told = json.loads(record.read_text(encoding="utf-8"))
+            if "angle_degrees" in told:  # and in which folder, but for records of old
+                done |= {(told["photo"], told.get("folder")), (told["levelled"], ".")}
+
+    def is_done(photo: Path) -> bool:
+        name = _readable(photo.name)
+        return not done.isdisjoint({(name, None), (name, _seen_from(results, photo))})
+
+    return is_done
+
+
+def _seen_from(folder: Path, photo: Path) -> str:
+    """The folder of a photo as seen from another one: both may be moved together."""
+    there = photo.parent.resolve()
+    try:
+        return _readable(Path(os.path.relpath(there, folder.resolve())).as_posix())
+    except ValueError:  # another drive
+        return _readable(there.as_posix())
 
 
 def _fingerprint(path: Path, method: str) -> str:

@@ -143,6 +143,20 @@ def test_consistency_of_a_study_counts_its_repeats():
     assert corners.min() < 100 * rater.consistency < corners.max()
 
 
+def test_a_repeat_that_somebody_else_answered_is_none():
+    """As in `progress`: Bob's other answer says nothing of how consistent Ann is."""
+    made = gd.create_study(gd.Rotations(2), rng=0, repeats=0.5)
+    while (duel := made.ask(rater="ann")).role != "repeat":
+        made.tell(duel, "a")
+    made.tell(duel, "b", rater="bob")
+    with pytest.raises(ArgumentError, match="no question was asked twice"):
+        consistency(made)
+    made.undo()
+    made.tell(duel, "b", rater="ann")
+    assert np.asarray(consistency(made).get_lines()[0].get_ydata())[-1] == 0
+    assert made.progress().raters["ann"].consistency == 0
+
+
 def test_a_single_repeat_is_a_dot_with_a_bar():
     made = next(made for n in range(1, 40) if (made := study(n)).progress().raters[""].repeats)
     assert made.progress().raters[""].repeats == 1

@@ -207,6 +207,67 @@ def test_callbacks_are_called_one_at_a_time_and_may_stop():
     assert 10 <= study.progress().answered <= 12
 
 
+def test_a_callback_stops_the_run_that_called_it_and_others_stop_all():
+    study, told = fresh(), {"a": 0, "b": 0, "inner": 0}
+    both = threading.Barrier(2, timeout=20)
+
+    def counted(name):
+        def callback(study, duel):
+            told[name] += 1
+            if told[name] == 1 and name != "inner":
+                both.wait()  # both runs are at work
+            if name == "a" and told[name] == 3:
+                study.optimize(gd.from_objective(size), 9, [counted("inner")])
+                study.stop()
+            if name == "inner":
+                study.stop()
+
+        return callback
+
+    def run(name, most):
+        study.optimize(gd.from_objective(size), most, [counted(name)])
+
+    threads = [threading.Thread(target=run, args=args) for args in (("a", 20), ("b", 12))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(20)
+    assert told == {"a": 3, "b": 12, "inner": 1}
+
+    threads = [threading.Thread(target=run, args=(name, 10**6)) for name in "ab"]
+    for thread in threads:
+        thread.start()
+    while told["a"] < 4 or told["b"] < 13:  # until both are at work
+        time.sleep(0.001)
+    study.stop()
+    for thread in threads:
+        thread.join(20)
+    assert not any(thread.is_alive() for thread in threads)
+
+
+def test_a_duel_that_takes_longer_than_its_lease_is_answered_once_and_ends_nothing(url):
+    """Somebody else was faster: another question is asked in place of that one."""
+    fresh("rdngd", storage=url, study_name="s", lease=0.05, budget=40)
+    first, answered = threading.Event(), threading.Event()
+
+    def slow(x, y):
+        if not first.is_set():
+            first.set()
+            assert answered.wait(20)
+        return int(np.sign(size(x) - size(y)))
+
+    mine, late = gd.load_study("s", url), []
+    worker = threading.Thread(target=lambda: late.append(mine.optimize(slow, 3)))
+    worker.start()
+    assert first.wait(20)
+    time.sleep(0.1)
+    gd.load_study("s", url).optimize(gd.from_objective(size), 2)
+    answered.set()
+    worker.join(20)
+    assert late == [None]  # it ended well
+    assert mine.progress().answered == 5
+
+
 def test_a_function_of_one_point_is_told_to_be_wrapped():
     with pytest.raises(errors.ArgumentError, match="wrap it"):
         fresh().optimize(size, 5)

@@ -284,3 +284,34 @@ def test_a_clock_that_was_wrong_holds_nobody(monkeypatch):
     monkeypatch.setattr(time, "time", lambda: now + 601)
     assert study.ask(rater="bob").id == held[0].id
     assert study.tell(held[0], "a", rater="bob").answered == pytest.approx(now + 601, abs=0.01)
+
+
+def test_the_time_of_a_rater_begins_when_it_has_the_question(monkeypatch):
+    """Not when the question went to somebody else before."""
+    now = time.time()
+    study = gd.create_study(gd.Rotations(2), rng=0, lease=100)
+
+    def at(seconds):
+        monkeypatch.setattr(time, "time", lambda: now + seconds)
+
+    at(0)
+    duel = study.ask(rater="ann")
+    at(130)
+    assert study.ask(rater="bob").id == duel.id
+    at(133)
+    told = study.tell(duel, "a", rater="bob")
+    assert told.seconds == pytest.approx(3, abs=0.01)
+    assert told.answered - told.asked == pytest.approx(133, abs=0.01)
+    at(140)
+    study.undo()
+    at(150)
+    assert study.tell(duel, "b").seconds == pytest.approx(10, abs=0.01)
+    assert study.report_preference(duel.a, duel.b).seconds is None
+    at(200)
+    mine = study.enqueue(duel.a, duel.b)
+    at(260)
+    assert study.ask(rater="ann").id == mine.id
+    at(264)
+    assert study.tell(mine, "a").seconds == pytest.approx(4, abs=0.01)
+    at(0)  # the clock was set back
+    assert study.tell(study.ask(), "a").seconds == 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import sys
 
 import numpy as np
 import pytest
@@ -147,6 +148,26 @@ def test_where_nobody_can_confirm_nothing_is_deleted(study, url, monkeypatch, ca
     assert gd.study_names(url) == []
 
 
+@pytest.mark.parametrize("closed", ["stdin", "stdout", "stderr"])
+def test_a_closed_stream_is_no_error(closed, study, url, monkeypatch, capsys):
+    monkeypatch.setattr("sys.stdin", io.StringIO("n\n"))
+    monkeypatch.setattr(sys, closed, None)
+    assert main(["studies", url]) == 0
+    assert main(["delete", url, "colours"]) == (2 if closed == "stdin" else 1)
+    getattr(sys, closed).close()  # what stands in its place
+    assert gd.study_names(url) == ["colours"]
+
+
+def test_a_name_that_the_screen_has_no_characters_for_is_written_otherwise(url, monkeypatch):
+    gd.create_study(gd.Rotations(2), storage=url, study_name="色")
+    screen = io.TextIOWrapper(io.BytesIO(), encoding="latin-1")
+    monkeypatch.setattr("sys.stdout", screen)
+    assert main(["studies", url]) == 0
+    assert main(["show", url, "色"]) == 0
+    screen.flush()
+    assert screen.buffer.getvalue().count(rb"\u8272") == 2  # type: ignore[attr-defined]
+
+
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
@@ -224,7 +245,19 @@ def test_json_of_a_study_has_lines_that_people_can_read(run, study, url):
 
 def test_all_points_of_a_question_are_shown_by_their_letters(run, url):
     study = gd.create_study(gd.Sphere(3), storage=url, study_name="four", rng=0, choices=4)
-    shown = run("ask", url, "four").splitlines()
-    assert [line.split()[0] for line in shown] == ["duel", "a", "b", "c", "d"]
-    assert shown[4].endswith(entries(study.duel(0).points[3]))
+    _, *shown = run("ask", url, "four").splitlines()
+    duel = study.duel(0)
+    assert "".join(line.split()[0] for line in shown) == duel.shown != "abcd"
+    for line, point in zip(shown, duel.in_order, strict=True):
+        assert line.endswith(entries(point))
     assert "c>a>bd" in run("tell", url, "four", 0, "c>a")
+
+
+def test_the_first_point_of_a_pair_is_the_left_one(run, url):
+    """Someone who always takes the first is then seen to favour a side."""
+    study = gd.create_study(gd.Sphere(5), storage=url, study_name="s", rng=0)
+    shown = run("ask", url, "s", "-n", 5).splitlines()
+    for duel, first, second in zip(study.duels, shown[1::3], shown[2::3], strict=True):
+        assert first.split()[0] + second.split()[0] == duel.shown
+        assert first.endswith(entries(duel.in_order[0]))
+    assert {duel.left for duel in study.duels} == {"a", "b"}

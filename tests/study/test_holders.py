@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import os
+import socket
 import subprocess
 import sys
 import threading
+from hashlib import blake2b
 
 import pytest
 
+from geoduel.study import holders
 from geoduel.study.holders import is_dead, me
 
 
@@ -33,6 +36,20 @@ def test_nothing_is_known_of_others():
     assert not is_dead(None)
     assert not is_dead(f"another host:{2**22 + 1}:1")
     assert not is_dead(f"{me().partition(':')[0]}:{2**70}:1")  # no process has such a number
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="namespaces are Linux's")
+def test_of_containers_of_one_name_nothing_is_known(monkeypatch):
+    """Nor of those of versions that named the host alone."""
+    nobody = 2**22 + 1  # beyond all numbers of processes
+    here = me().partition(":")[0]
+    assert is_dead(f"{here}:{nobody}:1")
+    monkeypatch.setattr(os, "readlink", lambda path: "pid:[1]")
+    there = holders._host.__wrapped__()
+    of_old = blake2b(socket.gethostname().encode(), digest_size=4).hexdigest()
+    for host in (there, of_old):
+        assert len(host) == len(here)  # logs of both look alike
+        assert not is_dead(f"{host}:{nobody}:1")
 
 
 @pytest.mark.skipif(os.name != "posix", reason="processes are looked up where that is harmless")

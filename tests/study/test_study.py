@@ -61,6 +61,24 @@ def test_double_answers():
     assert study.progress().answered == 1
 
 
+def test_a_duel_is_told_to_the_study_that_asked(url):
+    ours, others = (
+        gd.create_study(gd.Sphere(3), storage=url, study_name=f"s{seed}", rng=seed)
+        for seed in (0, 1)
+    )
+    four = gd.create_study(gd.Sphere(3), rng=0, choices=4).ask()
+    asked = [ours.ask(), others.ask(), four]
+    for duel in asked[1:]:
+        with pytest.raises(errors.ArgumentError, match="not of study 's0', whose duel 0 has other"):
+            ours.tell(duel, "a")
+        with pytest.raises(errors.ArgumentError, match="other points"):
+            ours.tell(duel, "a", skip_if_finished=True)
+    assert ours.progress().answered == 0
+    gd.copy_study("s0", url, to_name="copy")
+    for name in ("copy", "s0"):  # the same question
+        assert gd.load_study(name, url).tell(asked[0], "a").answer == "a"
+
+
 @pytest.mark.parametrize(
     ("call", "words"),
     [

@@ -8,6 +8,7 @@ what people say on Optuna's dashboard. `suggest_point` works with any sampler.
 from __future__ import annotations
 
 import math
+import os
 import secrets
 import threading
 import time
@@ -149,7 +150,7 @@ class _Sampler(optuna.samplers.BaseSampler):
         self._others = independent_sampler or optuna.samplers.RandomSampler(seed)
         self._lock = threading.Condition()
         self._begin(self._new_duels(0 if seed is None else seed))  # bad settings are told here
-        self._of: str | None = None
+        self._of: tuple[int, str] | None = None
 
     def __getstate__(self) -> dict[str, Any]:
         # Another process finds all it needs in Optuna's study.
@@ -164,9 +165,10 @@ class _Sampler(optuna.samplers.BaseSampler):
 
     def _follow(self, study: Any) -> None:
         """Begin anew where this is another study than before."""
-        if self._of != study.study_name:
+        of = os.getpid(), study.study_name  # a fork has no part in the duels of its parent
+        if self._of != of:
             self._begin(self._new_duels(_seed(study, self._seed)))
-            self._of = study.study_name
+            self._of = of
 
     def _begin(self, duels: Study) -> None:
         """Begin with a study behind that knows nothing."""

@@ -12,6 +12,7 @@ from .._support.check import instance, real
 from ..errors import ArgumentError
 from ..manifolds.base import Manifold
 from ..result import History, Result
+from ..study.raters import agreement
 from ..study.study import Study
 from .style import COLOURS, band, drawn_on
 
@@ -324,11 +325,14 @@ def _repeats(study: Study) -> tuple[np.ndarray, ...]:
     told = sorted((d for d in duels if d.answer), key=lambda d: d.answered or 0.0)
     at, same, count, heights = [], 0.0, 0, []
     for i, duel in enumerate(told, 1):
-        first = duels[duel.of].answer if duel.role == "repeat" and duel.of is not None else None
-        if first in (None, "skip") or duel.answer == "skip":
+        first = None if duel.of is None else duels[duel.of]
+        # A repeat that went to somebody else, once its lease was over, says nothing of either.
+        if first is None or first.answer is None or first.rater != duel.rater:
             continue
-        count += 1
-        same += 1.0 if first == duel.answer else 0.5 if "tie" in (first, duel.answer) else 0.0
+        alike = agreement(first.answer, str(duel.answer))
+        if alike is None:
+            continue
+        count, same = count + 1, same + alike
         believed = beta(same + 0.5, count - same + 0.5)
         at.append(i)
         heights.append((believed.ppf(INNER[0]), same / count, believed.ppf(INNER[1])))

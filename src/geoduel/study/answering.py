@@ -12,7 +12,12 @@ from typing import Any, Protocol
 
 from .._numerics.arrays import Array
 from .._support.progress import progress_bar
-from ..errors import NothingToAskError, OracleError, StudyFinishedError
+from ..errors import (
+    AlreadyAnsweredError,
+    NothingToAskError,
+    OracleError,
+    StudyFinishedError,
+)
 from ..oracles.base import Oracle, answers
 from .ranking import LETTERS
 from .records import Duel
@@ -137,6 +142,7 @@ class Answering:
         self.deadline, self.callbacks = deadline, tuple(callbacks)
         self.begun = self.answered = 0
         self.over = threading.Event()
+        self.threads: set[int] = set()  # at work: who calls `Study.stop` from one means this run
         self.error: BaseException | None = None
         self.turn = threading.Lock()
         self.show: Callable[[int, int], None] | None = None
@@ -165,20 +171,27 @@ class Answering:
         self.over.set()
 
     def _work(self) -> None:
+        self.threads.add(threading.get_ident())
+        counts = True
         try:
-            while (duel := self._next()) is not None:
-                self._answer(duel)
+            while (duel := self._next(in_place=not counts)) is not None:
+                counts = self._answer(duel)
         except BaseException as error:
             with self.turn:
                 self.error = self.error or error
             self.over.set()
+        finally:
+            self.threads.discard(threading.get_ident())
 
-    def _next(self) -> Duel | None:
-        """The next question; None where no more are wanted. It waits while others hold them all."""
+    def _next(self, in_place: bool = False) -> Duel | None:
+        """The next question; None where no more are wanted. It waits while others hold them all.
+
+        It may be in place of the last one, which others have answered.
+        """
         with self.turn:
-            if self.begun >= self.most:
+            if not in_place and self.begun >= self.most:
                 return None
-            self.begun += 1
+            self.begun += not in_place
         wait, longest = WAITS
         while not self.over.is_set() and time.monotonic() < self.deadline:
             try:
@@ -192,7 +205,8 @@ class Answering:
             self.begun -= 1
         return None
 
-    def _answer(self, duel: Duel) -> None:
+    def _answer(self, duel: Duel) -> bool:
+        """Answer a question; False where others were faster, or took back what it followed from."""
         try:
             if self.executor is None:
                 answer = answered(self.oracle, duel.points)
@@ -203,20 +217,26 @@ class Answering:
             if not isinstance(error, self.catch) and not isinstance(cause, self.catch):
                 raise
             logger.warning("duel %d is skipped: %s", duel.id, error)
-            self._tell(duel, "skip")
-            return
-        duel = self._tell(duel, answer)
+            return self._tell(duel, "skip") is not None
+        told = self._tell(duel, answer)
+        if told is None:
+            return False
         with self.turn:
             self.answered += 1
             if self.show is not None:
                 self.show(0, self.answered)
         for callback in self.callbacks:
             with self.turn:
-                callback(self.study, duel)
+                callback(self.study, told)
+        return True
 
-    def _tell(self, duel: Duel, answer: str) -> Duel:
-        """Store an answer; a callback is a promise that the disk has it."""
-        told = self.study._tell(duel, answer, durable=bool(self.callbacks))
+    def _tell(self, duel: Duel, answer: str) -> Duel | None:
+        """Store an answer, None if none is wanted; a callback is a promise that the disk has it."""
+        try:
+            told = self.study._tell(duel, answer, durable=bool(self.callbacks))
+        except AlreadyAnsweredError as error:  # it took longer than the lease
+            logger.info("an answer came too late: %s", error)
+            return None
         if not self.callbacks:
             self.disk.soon()
         return told

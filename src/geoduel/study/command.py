@@ -25,7 +25,7 @@ from rich.table import Table
 from ..errors import ArgumentError, GeoduelError, OlderStudyWarning
 from .create import copy_study, delete_study, import_study, load_study, study_names
 from .log import GRADED, INFEASIBLE, WORDS
-from .ranking import LETTERS
+from .names import JOINERS, revoke_link
 from .storage.place import as_storage
 from .study import Study
 from .summary import study_summary
@@ -135,7 +135,7 @@ def ask(
             write_json(duel, indent=None)
         else:
             print(f"duel {duel.id}")
-            for letter, point in zip(LETTERS, duel.points, strict=False):
+            for letter, point in zip(duel.shown, duel.in_order, strict=True):  # a side for each
                 print(f"  {letter}  {entries(study.manifold.unpack(point))}")
 
 
@@ -218,8 +218,6 @@ def revoke(
     rater: Annotated[str, typer.Argument(metavar="RATER", help="Whose link it is.")],
 ) -> None:
     """Take a rater's own link to the duel page back; those of others stay good."""
-    from .names import revoke_link
-
     revoke_link(load(storage, name), rater)
     print(f"{printable(rater)}'s link is void; the owner's page makes a new one")
 
@@ -279,7 +277,8 @@ def show_table(table: Table) -> None:
 
 def printable(text: str) -> str:
     """A text of others without what steers a terminal."""
-    return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)
+    shown = (c if c.isprintable() or c in JOINERS else "\N{REPLACEMENT CHARACTER}" for c in text)
+    return "".join(shown)
 
 
 def entries(point: Any) -> str:

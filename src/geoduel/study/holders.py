@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 import socket
 import threading
+from contextlib import suppress
 from functools import cache
 from hashlib import blake2b
+from pathlib import Path
 
 __all__ = ["is_dead", "me"]
 
@@ -18,11 +20,20 @@ def me() -> str:
 
 @cache
 def _host() -> str:
-    return blake2b(socket.gethostname().encode(), digest_size=4).hexdigest()
+    """Of all processes whose numbers are told apart by one kernel, since it started.
+
+    Containers, and machines that were cloned, may have one name: a process that is not seen from
+    here may well live there.
+    """
+    told = [socket.gethostname()]
+    with suppress(OSError):  # systems other than Linux have neither
+        told.append(Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip())
+        told.append(os.readlink("/proc/self/ns/pid"))
+    return blake2b("\n".join(told).encode(errors="replace"), digest_size=4).hexdigest()
 
 
 def is_dead(holder: str | None) -> bool:
-    """Whether a holder is known to have ended: a process of this host that is no more."""
+    """Whether a holder is known to have ended: a process from here that is no more."""
     if holder is None:
         return False
     host, pid, _ = holder.split(":")

@@ -5,6 +5,7 @@ Both are kept with the study: they hold after a restart, and on every server tha
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from typing import TYPE_CHECKING
 
@@ -13,9 +14,26 @@ from ..errors import ArgumentError
 if TYPE_CHECKING:
     from .study import Study
 
-__all__ = ["claim", "holders", "link_numbers", "rater_name", "revoke_link"]
+__all__ = [
+    "JOINERS",
+    "claim",
+    "composed",
+    "holders",
+    "link_numbers",
+    "rater_name",
+    "revoke_link",
+]
 
+JOINERS = "\u200c\u200d"
+"""Between letters they say whether these join, as Persian, Hindi and emoji need it."""
+_WITHIN = re.compile(f"(?<=[^ {JOINERS}])[{JOINERS}](?=[^ {JOINERS}])")
+_VARIANTS = {chr(c) for c in range(0xFE00, 0xFE10)}  # say how the character before is drawn
 _TAKEN, _LINK = "geoduel rater: ", "geoduel link: "
+
+
+def composed(name: str) -> str:
+    """The one of several spellings that look the same and mean the same: "ë" in one character."""
+    return unicodedata.normalize("NFC", name)
 
 
 def rater_name(text: str) -> str:
@@ -26,8 +44,8 @@ def rater_name(text: str) -> str:
     >>> rater_name("  Ann  Lee ")
     'Ann Lee'
     """
-    name = " ".join(unicodedata.normalize("NFC", text).split())
-    if not 1 <= len(name) <= 40 or not name.isprintable():
+    name = " ".join(composed(text).split())
+    if not 1 <= len(name) <= 40 or not _WITHIN.sub("", name).isprintable():
         raise ArgumentError(f"a rater's name has 1 to 40 printable characters, got {text[:60]!r}")
     return name
 
@@ -99,5 +117,6 @@ def link_numbers(study: Study) -> dict[str, int]:
 
 
 def _alike(rater: str) -> str:
-    """What names that look alike have in common: "Ann" and "ＡＮＮ"."""
-    return unicodedata.normalize("NFKC", rater).casefold()
+    """What names that look alike have in common: "Ann" and "ＡＮＮ", also with what is not seen."""
+    seen = unicodedata.normalize("NFKC", rater).casefold()
+    return "".join(c for c in seen if unicodedata.category(c) != "Cf" and c not in _VARIANTS)

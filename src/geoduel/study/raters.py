@@ -9,7 +9,7 @@ import numpy as np
 
 from ..methods.people.attention import Attention, Verdict
 
-__all__ = ["Rater", "Tally", "against_others"]
+__all__ = ["Rater", "Tally", "against_others", "agreement"]
 
 PRIOR = (4.0, 1.0)  # repeats agreed and not, as if seen before the first: a rater wrong one in nine
 SURE = 0.05  # least error rate that a rater is credited with
@@ -83,10 +83,9 @@ class Tally:
 
     def compare(self, first: str, again: str, by: int) -> None:
         """Count the two answers to one duel. Skips say nothing."""
-        if "skip" in (first, again):
-            return
-        self.repeats += by
-        self.agreed += by * (1.0 if first == again else 0.5 if "tie" in (first, again) else 0.0)
+        if (alike := agreement(first, again)) is not None:
+            self.repeats += by
+            self.agreed += by * alike
 
     @property
     def weight(self) -> float:
@@ -133,6 +132,13 @@ class Tally:
             said.evidence,
             said.doubt,
         )
+
+
+def agreement(first: str, again: str) -> float | None:
+    """How far two answers of one rater to one duel agree, from 0 to 1; None if one is a skip."""
+    if "skip" in (first, again):
+        return None
+    return 1.0 if first == again else 0.5 if "tie" in (first, again) else 0.0
 
 
 def against_others(verdict: Verdict, own: Verdict, right: float, wrong: float) -> Verdict:

@@ -58,6 +58,9 @@ class Duel:
         How much better the preferred one of two points is, where that was said.
     order : str or None
         The letters of all points of a question that shows more than two, in the order to show them.
+    held : float or None
+        Since when the rater has it, or had it until the answer, seconds since 1970: a question may
+        have been with others before.
     """
 
     id: int
@@ -76,6 +79,14 @@ class Duel:
     infeasible: str | None = None
     strength: str | None = None
     order: str | None = None
+    held: float | None = None
+
+    @property
+    def seconds(self) -> float | None:
+        """How long the rater had it until the answer; None without one, and for reports."""
+        if self.answered is None or self.held is None:
+            return None
+        return max(0.0, self.answered - self.held)  # clocks differ
 
     @property
     def more(self) -> tuple[np.ndarray, ...]:
@@ -126,6 +137,7 @@ def as_duel(entry: Entry, dtype: np.dtype, manifold: Manifold) -> Duel:
         infeasible=entry.infeasible,
         strength=entry.strength,
         order=entry.order,
+        held=None if entry.role == "report" else entry.held_since,
     )
 
 
@@ -144,9 +156,9 @@ def dataframe(duels: Sequence[Duel], manifold: Manifold) -> pandas.DataFrame:
         ]
     table = pandas.DataFrame({k: pandas.Series(v, dtype=object) for k, v in columns.items()})
     table["of"] = table["of"].astype("Int64")
-    for name in ("asked", "answered"):
+    for name in ("asked", "answered", "held"):
         table[name] = pandas.to_datetime(table[name].astype(float), unit="s", utc=True)
-    table["seconds"] = (table["answered"] - table["asked"]).dt.total_seconds()
+    table["seconds"] = pandas.Series([duel.seconds for duel in duels], dtype=float)
     points = list(LETTERS[:most])
     others = [name for name in table if name not in ("id", *points)]
     return table.set_index("id").reindex(columns=[*points, *others])

@@ -56,6 +56,7 @@ from .crowd import Camp, Disagreement, Heard, own_ideal, partition, shrunk
 from .forecast import answers_left
 from .journal import Journal, opening
 from .log import GRADED, INFEASIBLE, WORDS, Book, Entry, Event, Given, Kept, Row
+from .names import composed
 from .players import Player, player
 from .ranking import canonical
 from .raters import Rater, against_others
@@ -142,7 +143,7 @@ class Study:
         )
         self._camps: tuple[Any, list[tuple[str, ...]], list[float]] | None = None
         self._seconds = 0.0  # of replay since the last snapshot
-        self._answering: Answering | None = None
+        self._answering: list[Answering] = []  # runs of `optimize`
         self._tracing = threading.Lock()
         self._traced: tuple[list[Any], Player, list[tuple[int, np.ndarray]]] | None = None
         if self.note is not None:
@@ -370,7 +371,7 @@ class Study:
             If the database fails.
         """
         positive_int(n, "n")
-        rater = _rater(rater)
+        rater = self._who(rater)
         items = self._items(among)
         k = check_choices(self.choices if choices is None else choices, self.method, items)
         with self._lock:
@@ -437,7 +438,7 @@ class Study:
         AlreadyAnsweredError
             If it has an answer, or was withdrawn.
         ArgumentError
-            If there is no such duel, or no such answer.
+            If there is no such duel, it is another study's, or there is no such answer.
         StorageError
             If the database fails; the answer is then not recorded.
         """
@@ -452,7 +453,7 @@ class Study:
         durable: bool = True,
     ) -> Duel:
         """`tell`, which need not wait for the disk."""
-        number, rater = _number(duel), _rater(rater)
+        number, rater = _number(duel), self._who(rater)
 
         def decide() -> list[Event]:
             entries = self._book.entries
@@ -461,6 +462,11 @@ class Study:
                     f"duel {number} is not of study {self.name!r}, which has {len(entries)}"
                 )
             entry = entries[number]
+            if isinstance(duel, Duel) and not _same_points(duel, self._duel(entry)):
+                raise ArgumentError(
+                    f"duel {number} is not of study {self.name!r}, whose duel {number} has other "
+                    "points: tell it to the study that asked"
+                )
             infeasible = strength = None
             if entry.more:
                 said = plain_word(answer) if isinstance(answer, str) else answer
@@ -507,7 +513,7 @@ class Study:
             If a point is not on the manifold.
         """
         points = self._pair(better=better, worse=worse)
-        who = {"rater": rater} if _rater(rater) else {}
+        who = {"rater": name} if (name := self._who(rater)) else {}
         pair = [np.asarray(point, self._player.dtype).tolist() for point in points]
         event = {"kind": "report", "better": pair[0], "worse": pair[1], **who}
         with self._lock:
@@ -560,7 +566,7 @@ class Study:
                 raise ArgumentError(f"{name} is not in the domain {self.domain!r:.80}")
             if self.catalogue is not None and point not in self.catalogue:
                 raise ArgumentError(f"{name} is no item of the study's catalogue")
-        who = {"rater": rater} if _rater(rater) else {}
+        who = {"rater": name} if (name := self._who(rater)) else {}
         pair = [np.asarray(point, self._player.dtype).tolist() for point in points]
         with self._lock:
             items = self.catalogue
@@ -619,7 +625,7 @@ class Study:
         >>> study.undo(duel=duel).id, study.undo(duel=duel)  # the second changes nothing
         (1, None)
         """
-        rater = _rater(rater)
+        rater = self._who(rater)
         wanted = None if duel is None else _number(duel)
         taken: list[int] = []
 
@@ -646,7 +652,7 @@ class Study:
         """Return the id of the duel whose answer `undo` would take back; None if there is none."""
         with self._lock:
             self._journal.read()
-            last = self._last(_rater(rater))
+            last = self._last(self._who(rater))
             return None if last is None else last.duel
 
     def _last(self, rater: str | None) -> Given | None:
@@ -796,7 +802,7 @@ class Study:
         >>> int(np.argmax(items @ goal)) in study.rank(5)
         True
         """
-        items = self._items(among)
+        items, rater = self._items(among), self._who(rater)
         if items is None:
             raise ArgumentError("rank needs items: create_study(..., among=) or rank(among=)")
         positive_int(k, "k")
@@ -904,7 +910,7 @@ class Study:
                 f"method {self.method_name!r} has no belief about the ideal; methods made for "
                 "people do, such as 'ideal-point'"
             )
-        rater = _rater(rater)
+        rater = self._who(rater)
         with self._lock:
             self._journal.read()
             self._follow()
@@ -913,7 +919,7 @@ class Study:
 
     def _result(self, rater: str | None) -> tuple[np.ndarray, Any]:
         """What is recommended, and how well it is known."""
-        rater = _rater(rater)
+        rater = self._who(rater)
         with self._lock:
             self._journal.read()
             self._follow()
@@ -968,6 +974,13 @@ class Study:
                 found = [(members, self._point(self._of(*members))) for members in split]
             unpack = self.manifold.unpack
             return [Camp(members, unpack(point), far) for members, (point, far) in found]
+
+    def _who(self, rater: object) -> str | None:
+        """A rater as the log names it: as the page would, or as it was before names were so."""
+        name = _rater(rater)
+        if name is None or (one := composed(name)) == name:
+            return name
+        return name if any(entry.rater == name for entry in self._book.entries) else one
 
     def _named(self) -> list[str]:
         """Named raters with an answer."""
@@ -1047,7 +1060,7 @@ class Study:
             common, around = self._common()
             found = {}
             for name in self._named() if raters is None else raters:
-                own, radius = self._point(self._of(name))
+                own, radius = self._point(self._of(str(self._who(name))))
                 distance = float(self.manifold.dist(own, common))
                 found[name] = Disagreement.of(distance, radius, around)
             return found
@@ -1220,20 +1233,27 @@ class Study:
                 raise ArgumentError(f"catch must hold types of exceptions, got {kind!r:.80}")
         unpack = None if self.manifold.names is None else self.manifold.unpack
         with handed(oracle, unpack) as judge:
-            self._answering = Answering(
+            run = Answering(
                 self, judge, n_duels, time.monotonic() + seconds, callbacks, pool, catch
             )
+            self._answering.append(run)
             logger.info("study %r: an oracle answers", self.name)
             try:
-                self._answering.run(workers, progress)
+                run.run(workers, progress)
             finally:
-                told = self._answering.answered
+                self._answering.remove(run)
+                told = run.answered
                 logger.info("study %r: the oracle has answered %d duels", self.name, told)
 
     def stop(self) -> None:
-        """End `optimize` after the duels that are asked now; for callbacks and other threads."""
-        if self._answering is not None:
-            self._answering.stop()
+        """End `optimize` after the duels that are asked now; for callbacks and other threads.
+
+        From a callback it ends the run that called it, from elsewhere all runs of this object.
+        """
+        runs = list(self._answering)
+        mine = [run for run in runs if threading.get_ident() in run.threads]
+        for run in mine[-1:] or runs:  # of one within another, the inner one
+            run.stop()
 
     # -- export ----------------------------------------------------------------------------------
 
@@ -1263,8 +1283,8 @@ class Study:
         The index is the id, and the columns are the other attributes of `geoduel.Duel`. ``a`` and
         ``b`` hold arrays, so that ``numpy.stack(table["a"])`` has all first points. Where a
         question showed more than two, ``c``, ``d`` and so on hold these; questions of fewer have
-        None there. ``asked`` and ``answered`` are times in UTC, and ``seconds`` is the time between
-        them.
+        None there. ``asked``, ``answered`` and ``held`` are times in UTC. ``seconds`` is how long
+        the rater had the question, from ``held`` to ``answered``.
 
         Raises
         ------
@@ -1362,6 +1382,11 @@ def _verdicts(player: Player) -> dict[str, Verdict]:
         return {}
     seen = player.method.observers(player.manifold, player.state)
     return {name: one.verdict for name, one in seen.items() if one.verdict is not None}
+
+
+def _same_points(one: Duel, other: Duel) -> bool:
+    pairs = zip(one.points, other.points, strict=False)
+    return len(one.points) == len(other.points) and all(np.array_equal(a, b) for a, b in pairs)
 
 
 def _word(answer: object) -> str:

@@ -626,7 +626,7 @@ class Board:
             values = [value for row in rows for value in row.values]
             said = [duel.answer or "", duel.strength or "", self.side_of(duel), duel.left]
             row = [duel.id, duel.role, duel.rater or "", duel.state, *said]
-            taken = "" if duel.answered is None else round(duel.answered - duel.asked, 3)
+            taken = "" if duel.seconds is None else round(duel.seconds, 3)
             lines.append([*row, duel.asked, duel.answered or "", taken, *points, *values])
         return _csv(lines)
 

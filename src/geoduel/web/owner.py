@@ -39,7 +39,7 @@ def agreement(board: Board) -> dict[str, Any]:
     -------
     dict
         ``raters`` has the counts of each, the verdict with its evidence, and four numbers.
-        ``seconds`` is the median time from a question to its answer.
+        ``seconds`` is the median time for which the rater had a question before the answer.
         ``consistency`` is the share of repeated questions answered alike, ``with_result`` the share
         of answers for the point nearer to the best one. ``apart`` is the distance of the best point
         from the rater's own answers from the common one, and ``compared`` says in words whether
@@ -54,8 +54,8 @@ def agreement(board: Board) -> dict[str, Any]:
     answered = [duel for duel in duels if duel.answer in ("a", "b", "tie") and not duel.more]
     taken: dict[str, list[float]] = {}
     for duel in duels:
-        if duel.answer and duel.answered is not None and duel.role != "report":
-            taken.setdefault(duel.rater or "", []).append(duel.answered - duel.asked)
+        if duel.seconds is not None:
+            taken.setdefault(duel.rater or "", []).append(duel.seconds)
     nearer: dict[str, list[bool]] = {}
     asked: dict[int, dict[str, str]] = {}
     for duel in answered:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
 
+import geoduel as gd
 from geoduel import errors
 from geoduel.study.log import Row
 from geoduel.study.storage import MemoryStorage
@@ -41,3 +43,31 @@ def test_what_fails_is_not_kept():
     assert storage.read("s", 0) == []
     with pytest.raises(errors.ArgumentError, match="a study in memory"):
         storage.backup(Path("copy"))
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+def test_a_fork_reads_and_does_not_write():
+    """What it wrote nobody else would see."""
+    study = gd.create_study(gd.Rotations(2), rng=0)
+    duel = study.ask()
+    child = os.fork()
+    if child == 0:
+        status = 1
+        try:
+            assert study.duels == [duel]
+            refused = [
+                pytest.raises(errors.StorageError, match="stays in the process that made it")
+                for _ in range(3)
+            ]
+            with refused[0]:
+                study.tell(duel, "a")
+            with refused[1]:
+                study.storage.delete(study.name)
+            with refused[2]:
+                gd.create_study(gd.Rotations(2), storage=study.storage)
+            gd.create_study(gd.Rotations(2)).ask()  # of its own
+            status = 0
+        finally:
+            os._exit(status)
+    assert os.waitpid(child, 0)[1] == 0
+    assert study.tell(duel, "a").answer == "a"

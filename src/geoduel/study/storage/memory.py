@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ...errors import ArgumentError, DuplicateStudyError, UnknownStudyError
+from ...errors import ArgumentError, DuplicateStudyError, StorageError, UnknownStudyError
 from ..log import Row
 from .base import Log, Storage
 
@@ -30,18 +31,23 @@ class _Kept:
 
 
 class MemoryStorage(Storage):
-    """Logs in the memory of this process, gone when it ends."""
+    """Logs in the memory of this process, gone when it ends.
+
+    A fork has a copy that nobody else would see: it can be read there, and not written.
+    """
 
     url = None
 
     def __init__(self) -> None:
         self._studies: dict[str, _Kept] = {}
         self._lock = threading.RLock()
+        self._pid = os.getpid()
 
     def names(self) -> list[str]:
         return sorted(self._studies)
 
     def create(self, name: str, settings: str, rows: Sequence[Row] = ()) -> None:
+        self._check_process()
         with self._lock:
             if name in self._studies:
                 raise DuplicateStudyError(name)
@@ -51,6 +57,7 @@ class MemoryStorage(Storage):
         return self._find(name).described
 
     def delete(self, name: str) -> None:
+        self._check_process()
         with self._lock:
             self._find(name)
             del self._studies[name]
@@ -59,6 +66,7 @@ class MemoryStorage(Storage):
         return self._find(name).read(after)
 
     def write(self, name: str, act: Callable[[Log], Any], durable: bool = True) -> Any:
+        self._check_process()
         with self._lock:
             kept = self._find(name)
             before = len(kept.rows)
@@ -84,3 +92,10 @@ class MemoryStorage(Storage):
         if name not in self._studies:
             raise UnknownStudyError(name, others=self.names())
         return self._studies[name]
+
+    def _check_process(self) -> None:
+        if os.getpid() != self._pid:
+            raise StorageError(
+                "a study in memory stays in the process that made it, and what a fork writes would "
+                "be lost: give it a storage"
+            )
