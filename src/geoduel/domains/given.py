@@ -223,12 +223,15 @@ def as_domain(
     return Box(low, high)
 
 
+_is_none = np.frompyfunc(lambda end: end is None, 1, 1)
+
+
 def _bounds(given: Any, name: str, pairs: bool = True) -> np.ndarray:
     """Bounds as numbers, infinite for None."""
     ends = np.array([-np.inf, np.inf])
     try:
         entries = np.array(given, dtype=float)  # None becomes NaN
-        missing = np.equal(np.array(given, dtype=object), None).astype(bool)
+        missing = np.asarray(_is_none(np.array(given, dtype=object)), dtype=bool)
         if entries.ndim != (2 if pairs else 1) or entries.shape[-1] != 2:
             raise ValueError
     except (TypeError, ValueError):

@@ -10,6 +10,7 @@ import unicodedata
 from typing import TYPE_CHECKING
 
 from ..errors import ArgumentError
+from .raters import composed
 
 if TYPE_CHECKING:
     from .study import Study
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
 __all__ = [
     "JOINERS",
     "claim",
-    "composed",
     "holders",
     "link_numbers",
     "rater_name",
@@ -29,11 +29,6 @@ JOINERS = "\u200c\u200d"
 _WITHIN = re.compile(f"(?<=[^ {JOINERS}])[{JOINERS}](?=[^ {JOINERS}])")
 _VARIANTS = {chr(c) for c in range(0xFE00, 0xFE10)}  # say how the character before is drawn
 _TAKEN, _LINK = "geoduel rater: ", "geoduel link: "
-
-
-def composed(name: str) -> str:
-    """The one of several spellings that look the same and mean the same: "ë" in one character."""
-    return unicodedata.normalize("NFC", name)
 
 
 def rater_name(text: str) -> str:

@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import math
+import unicodedata
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from ..methods.people.attention import Attention, Verdict
 
-__all__ = ["Rater", "Tally", "against_others", "agreement"]
+__all__ = ["Rater", "Tally", "against_others", "agreement", "composed"]
 
 PRIOR = (4.0, 1.0)  # repeats agreed and not, as if seen before the first: a rater wrong one in nine
 SURE = 0.05  # least error rate that a rater is credited with
-ALIKE = (
-    0.8  # how often a rater who looks answers a repeat as before; close pairs are told by chance
-)
+# How often a rater who looks answers a repeat as before; close pairs are told by chance.
+ALIKE = 0.8
 CHANCE = 0.05  # of so many wrong answers to easy questions, by coin: below it a rater contradicts
+
+
+def composed(name: str) -> str:
+    """The one of several spellings that look the same and mean the same: "ë" in one character."""
+    return unicodedata.normalize("NFC", name)
 
 
 @dataclass(frozen=True)

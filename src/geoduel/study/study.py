@@ -56,10 +56,9 @@ from .crowd import Camp, Disagreement, Heard, own_ideal, partition, shrunk
 from .forecast import answers_left
 from .journal import Journal, opening
 from .log import GRADED, INFEASIBLE, WORDS, Book, Entry, Event, Given, Kept, Row
-from .names import composed
 from .players import Player, player
 from .ranking import canonical
-from .raters import Rater, against_others
+from .raters import Rater, against_others, composed
 from .records import Duel, Progress, Upgrade, as_duel, dataframe
 from .settings import (
     catalogue_of,

@@ -617,7 +617,7 @@ class Board:
         duels = self.study.duels
         letters = LETTERS[: max((len(duel.points) for duel in duels), default=2)]
         entries = [f"{letter}: {name}" for letter in letters for name in zero.names]
-        lines = [[*names, "seconds", *letters, *entries]]
+        lines: list[list[Any]] = [[*names, "seconds", *letters, *entries]]
         for duel in duels:
             unpacked = [self.study.manifold.unpack(point) for point in duel.points]
             points = [json.dumps(as_json(point)) for point in unpacked]
