@@ -523,7 +523,8 @@ class Board:
 
     def result_table(self) -> str:
         """Return the best point and what each rater liked best, as CSV."""
-        found, lines = self.result(), [["who", "answers", "number", "unit", "values"]]
+        found = self.result()
+        lines: list[list[Any]] = [["who", "answers", "number", "unit", "values"]]
         best = {"name": "all", "answers": found["answers"], **found["best"]}
         for one in (best, *found["raters"]):
             for row in one["numbers"]["rows"]:
@@ -584,7 +585,7 @@ class Board:
         duels = self.study.duels
         letters = LETTERS[: max((len(duel.points) for duel in duels), default=2)]
         entries = [f"{letter}: {name}" for letter in letters for name in zero.names]
-        lines = [[*names, "seconds", *letters, *entries]]
+        lines: list[list[Any]] = [[*names, "seconds", *letters, *entries]]
         for duel in duels:
             unpacked = [self.study.manifold.unpack(point) for point in duel.points]
             points = [json.dumps(as_json(point)) for point in unpacked]
