@@ -556,7 +556,8 @@ class Board:
 
     def result_table(self) -> str:
         """Return the best point and what each rater liked best, as CSV."""
-        found, lines = self.result(), [["who", "answers", "number", "unit", "values"]]
+        found = self.result()
+        lines: list[list[Any]] = [["who", "answers", "number", "unit", "values"]]
         best = {"name": "all", "answers": found["answers"], **found["best"]}
         for one in (best, *found["raters"]):
             for row in one["numbers"]["rows"]:
