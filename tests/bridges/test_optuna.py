@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import math
+import os
 import pickle
 import sys
 
@@ -206,6 +207,20 @@ def test_one_sampler_serves_one_study_after_the_other_and_other_processes():
     one = sampler()
     first, second = (run(sampler=one) for _ in "ab")
     assert points(first) == points(second) == points(run(sampler=pickle.loads(pickle.dumps(one))))
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+def test_a_fork_goes_on_where_its_parent_was():
+    study, through = run(10), run(20)
+    child = os.fork()
+    if child == 0:
+        status = 1
+        try:
+            study.optimize(cost, n_trials=10)
+            status = int(points(study) != points(through))
+        finally:
+            os._exit(status)
+    assert os.waitpid(child, 0)[1] == 0
 
 
 def test_a_study_with_two_values_is_refused():
