@@ -62,6 +62,7 @@ def test_a_table_has_a_column_for_each_point():
     """Questions that show fewer points than others have none in the columns of the rest."""
     pandas = pytest.importorskip("pandas")
     three = replace(ENTRY, id=4, more=([0.5, 0.5],), left=None, answer="c>ab", answered=7.5)
+    three.held_since = 5.0  # as the book sets it
     duels = [as_duel(entry, np.dtype(float), PLANE) for entry in (ENTRY, three)]
     table = dataframe(duels, PLANE)
     assert list(table.columns[:3]) == ["a", "b", "c"]
