@@ -421,7 +421,7 @@ def run(method: str, make: Make, dtype: Any, seed: int) -> tuple[str, float, str
     except Exception as error:
         cause = error.__cause__ if isinstance(error.__cause__, _Left) else error
         return type(error).__name__, np.inf, f"{cause}"
-    x = m.pack(found.x)
+    x = m.pack(found.x).astype(dtype) if isinstance(found.x, dict) else found.x
     end, left = found.stop_reason, place.left(x)
     try:
         m.check_point(x)
