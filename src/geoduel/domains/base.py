@@ -91,9 +91,9 @@ class Domain(ABC):
     def random_point(self, rng: Seed = None, like: Array = None) -> Array:
         """A random point of the set, of the kind of ``like`` if given: where a run may begin.
 
-        Any region of the set may be drawn. By default it is spread by steps in random directions to
-        the boundary, or about a typical distance where the set has no finite diameter, and back a
-        random share of the way. Sets that can be drawn from do better.
+        Any region of the set may be drawn. By default a step in a random direction leads to the
+        boundary, or about a typical distance where the set has no finite diameter. Then the point
+        goes back a random share of the way. Sets that can be drawn from do better.
 
         Parameters
         ----------

@@ -139,8 +139,8 @@ class Auto(RankedMethod):
     ) -> Generator[tuple[Array, Array], Any, Restarted]:
         """At the end of a run: the better of its end and the champion, by duels."""
         state = state._replace(alone=state.alone if state.smoothing else state.alone + 1)
-        apart = float(manifold.dist(state.local.best, state.champion))
-        if same or apart < 2 * self.min_radius:  # which nobody could tell
+        near = 2 * self.min_radius  # which nobody could tell
+        if same or (near and manifold.dist(state.local.best, state.champion) < near):
             return state
         won, worse, state = yield from judged(state, state.local.uncertainty)
         if self.restarts != math.inf:

@@ -111,8 +111,11 @@ class Method(ABC):
         return self, iterations
 
     def without_start(self, manifold: Manifold, rng: np.random.Generator) -> tuple[Method, Array]:
-        """The method and the point to start at where the caller gives none: by default random."""
-        return self, (self.domain or manifold).random_point(rng)
+        """The method and the point to start at where the caller gives none: by default random.
+
+        The caller projects it on the domain. So do studies of old, whose logs hold no start.
+        """
+        return self, manifold.random_point(rng)
 
     @abstractmethod
     def start(self, manifold: Manifold, x0: Array, rng: np.random.Generator) -> Any:

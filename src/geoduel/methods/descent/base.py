@@ -13,7 +13,7 @@ from ..._support.check import positive, positive_int
 from ...domains.base import Domain
 from ...errors import ArgumentError
 from ...manifolds.base import Manifold
-from ..base import DuelMethod, default_radius
+from ..base import DuelMethod, Method, default_radius
 from ..duels import duels, mirrored_duels
 from ..frame import Frame
 from .noise import Noise
@@ -46,6 +46,10 @@ class DescentMethod(DuelMethod):
         super().__post_init__()
         if self.initial_step is not None:
             positive(self.initial_step, "initial_step")
+
+    def without_start(self, manifold: Manifold, rng: np.random.Generator) -> tuple[Method, Array]:
+        """A random start, anywhere in the domain."""
+        return self, (self.domain or manifold).random_point(rng)
 
 
 @dataclass(frozen=True)
