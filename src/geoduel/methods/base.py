@@ -113,7 +113,8 @@ class Method(ABC):
     def without_start(self, manifold: Manifold, rng: np.random.Generator) -> tuple[Method, Array]:
         """The method and the point to start at where the caller gives none: by default random.
 
-        The caller projects it on the domain. So do studies of old, whose logs hold no start.
+        `geoduel.methods.named.start_point` projects it on the domain. Logs of studies hold no
+        start: another one is another version of the method.
         """
         return self, manifold.random_point(rng)
 

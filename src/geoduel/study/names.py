@@ -15,14 +15,7 @@ from .raters import composed
 if TYPE_CHECKING:
     from .study import Study
 
-__all__ = [
-    "JOINERS",
-    "claim",
-    "holders",
-    "link_numbers",
-    "rater_name",
-    "revoke_link",
-]
+__all__ = ["JOINERS", "claim", "holders", "link_numbers", "rater_name", "revoke_link"]
 
 JOINERS = "\u200c\u200d"
 """Between letters they say whether these join, as Persian, Hindi and emoji need it."""

@@ -959,7 +959,8 @@ def _content(
         # What render wrote may hold scripts; alone in its frame it may do nothing.
         policy = _SCRIPTS if scripts and one.kind == "html" else _PRIVATE
         headers["content-security-policy"] = f"{policy}; frame-ancestors 'self'"
-    size, part = len(one.data), _part(request, len(one.data))
+    size = len(one.data)
+    part = _part(request, size)
     if part is None:
         return Response(one.data, media_type=media_type, headers=headers)
     if not part:

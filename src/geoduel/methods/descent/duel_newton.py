@@ -93,7 +93,7 @@ class NewtonState(NamedTuple):
     patience: float = 1.0  # power of the factor by which probes shrink
     claim: Claim | None = None  # where a doubted run has ended
     refuted: bool = False  # whether such an end was no minimum
-    checked: float = 0.0  # length of the probes when f was last seen to be symmetric about x
+    checked: float = 0.0  # length of the probes from which the next question about symmetry counts
     least: float = math.inf  # length of the shortest probes
     ends: int = 0  # ends so far that were no minimum
     stop: str | None = None
@@ -645,7 +645,7 @@ class DuelNewton(RankedMethod):
     def _centred(
         self, manifold: Manifold, state: NewtonState
     ) -> Generator[tuple[Array, Array], Any, NewtonState]:
-        """Asks, once for each thousandth by which probes have shrunk, if f is symmetric about x."""
+        """Asks if f is symmetric about x, as often as probes have shrunk to a thousandth."""
         if not state.unchecked or state.held or self.min_radius or state.stop:
             return state
         off = yield from self._off_centre(manifold, state, -1, CLOSER)
@@ -940,7 +940,7 @@ class DuelNewton(RankedMethod):
         n, d, noise = place.n, manifold.dim, duels.noise
         p = whitened(state.metric, move.step)
         L = model.H.root
-        A = L.inverse(state.metric)
+        A = L.inverse(state.metric)  # A L⁻¹, since a `Stretch` acts on rows
 
         # Signs that follow the last displacement contradict the model: longer probes, freer fits.
         # Ties say that probes are too short: with half of them, the length stays.
