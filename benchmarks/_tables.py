@@ -690,8 +690,11 @@ def studies() -> list[str]:
             text = f"`ask` and `tell` after 200 answers, {rest}"
             cells.append([text, f"{row['median']:.0f} ms, worst of 20 {row['worst']:.0f} ms"])
         elif what == "load":
-            text = f"{row['answers']:,} answers, {rest}"
-            cells.append([text, f"loading {row['load']:.2f} s, full replay {row['replay']:.1f} s"])
+            told = f"loading {row['load']:.2f} s, full replay {row['replay']:.1f} s"
+            if "wait" in row:
+                told += f", export {row['export']:.1f} s ({row['megabytes']:.1f} MB)"
+                told += f", `ask` and `tell` {1e3 * row['wait']:.0f} ms"
+            cells.append([f"{row['answers']:,} answers, {rest.split()[0]}", told])
         elif what == "share":
             text = f"{row['duels']} duels of 40 ms, {row['seeds']} seeds: "
             if rest == "ideal":
@@ -1003,6 +1006,17 @@ def hostile_exports() -> list[str]:
     return markdown(heads, cells) + about(rows.values(), "seeds")
 
 
+def long_runs() -> list[str]:
+    """Runs of millions of iterations: whether points stay on the manifold, and memory flat."""
+    rows = sorted(read("long_runs").values(), key=lambda row: -row["iterations"])
+    keys = ("worst", "last", "megabytes")
+    cells = [
+        [r["manifold"], f"{r['iterations']:,}", *(number(r[key], 2) for key in keys)] for r in rows
+    ]
+    heads = ("", "iterations", "worst defect", "last defect", "memory gained, MB")
+    return markdown(heads, cells) + about(rows)
+
+
 def mutants() -> list[str]:
     rows = read("mutants")
     if not rows:
@@ -1096,6 +1110,7 @@ TABLES: dict[str, Callable[[], list[str]]] = {
     "bench-noise": partial(bench_areas, "noise"),
     "bench-paper": partial(bench_areas, "paper"),
     "bench-costs": bench_costs,
+    "long-runs": long_runs,
     "mutants": mutants,
     "crowds": crowds,
     "catalogues": catalogues,

@@ -3,15 +3,15 @@
     python benchmarks/studies.py                         # all, on SQLite, few answers
     python benchmarks/studies.py --full --save           # all, on SQLite
     python benchmarks/studies.py crowd --full --workers 64 --url postgresql+psycopg://...
-    python benchmarks/studies.py wait load --answers 2000
+    python benchmarks/studies.py load --answers 100000 --methods rdngd --save
     python benchmarks/studies.py share --full --save     # four processes beside one
 
-`wait` times ask and tell together after 200 answers (without --full 10), `load` times loading a
-long study, `crowd` lets many processes answer one study and counts what was lost or doubled:
-nothing. `share` times `study.optimize` of duels that take 40 ms: in several processes at once,
-beside one. Where other programs keep the cores busy, that says more of them than of a study. So it
-also adds up the time that `ask` and `tell` take of the processor, for workers with cores that
-nobody else uses.
+`wait` times ask and tell together after 200 answers (without --full 10), `load` times a long study:
+its import, loading, export, and what a person then waits for. `crowd` lets many processes answer
+one study and counts what was lost or doubled: nothing. `share` times `study.optimize` of duels that
+take 40 ms: in several processes at once, beside one. Where other programs keep the cores busy, that
+says more of them than of a study. So it also adds up the time that `ask` and `tell` take of the
+processor, for workers with cores that nobody else uses.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -73,9 +74,12 @@ def wait(method: str, manifold: gd.Manifold, url: str | None, before: int) -> li
     return seconds
 
 
-def load(method: str, manifold: gd.Manifold, url: str, answers: int) -> tuple[float, float, int]:
-    """Seconds to import a long study, which replays all of it, and to load it after that."""
-    options: dict[str, Any] = {"budget": answers} if method == "rdngd" else {}
+def load(method: str, manifold: gd.Manifold, url: str, answers: int) -> dict[str, float]:
+    """A long study in a database: seconds of import, loading, export, ask and tell; megabytes.
+
+    The import replays all of it, loading takes the state that was stored then.
+    """
+    options: dict[str, Any] = {"budget": answers + 100} if method == "rdngd" else {}
     study = gd.create_study(manifold, method, rng=0, **options)
     rng = np.random.default_rng(0)
     while study.progress().answered < answers:
@@ -86,16 +90,38 @@ def load(method: str, manifold: gd.Manifold, url: str, answers: int) -> tuple[fl
         for duel in duels:  # coins, so that no method thinks it is done
             study.tell(duel, str(rng.choice(["a", "b"])))
     file = Path(tempfile.mkdtemp()) / "study.jsonl"
-    study.export(file)
     name = f"load-{time.time_ns()}"
-    began = time.perf_counter()
-    gd.import_study(file, url, study_name=name)
-    loaded = time.perf_counter()
-    again = gd.load_study(name, url)
-    seconds = loaded - began, time.perf_counter() - loaded
+    again = study
+
+    def open_it() -> None:
+        nonlocal again
+        again = gd.load_study(name, url)
+
+    def answer() -> None:
+        with suppress(errors.StudyFinishedError):
+            again.tell(again.ask(), "a")
+
+    row = {
+        "export": took(lambda: study.export(file)),
+        "replay": took(lambda: gd.import_study(file, url, study_name=name)),
+        "load": took(open_it),
+    }
     assert np.array_equal(again.recommend(), study.recommend())
+    row |= {
+        "first": took(answer),
+        "wait": float(np.median([took(answer) for _ in range(20)])),
+        "megabytes": file.stat().st_size / 1e6,
+        "answers": study.progress().answered,
+    }
     gd.delete_study(name, url)
-    return *seconds, study.progress().answered
+    return row
+
+
+def took(work: Callable[[], object]) -> float:
+    """How long it takes."""
+    began = time.perf_counter()
+    work()
+    return time.perf_counter() - began
 
 
 # -- a crowd ---------------------------------------------------------------------------------------
@@ -275,6 +301,9 @@ def main() -> None:
     parser.add_argument("--url", help="where the studies are; by default an SQLite file")
     parser.add_argument("--workers", type=int, help="by default 4, in full 32")
     parser.add_argument("--answers", type=int, help="by default 100, in full 10,000")
+    parser.add_argument(
+        "--methods", nargs="+", default=["duel-newton", "duel-csa", "rdngd", "bisection"]
+    )
     parser.add_argument("--worker", help=argparse.SUPPRESS)
     parser.add_argument("--rater", help=argparse.SUPPRESS)
     parser.add_argument("--partner", help=argparse.SUPPRESS)
@@ -311,17 +340,12 @@ def main() -> None:
                         row = f"wait {method} {manifold} {place}"
                         results.add(row, median=np.median(ms), worst=ms.max())
         if "load" in given.what:
-            print(f"\n{given.answers} answers, seconds: import with full replay, and loading")
-            for method, manifold in [
-                ("duel-newton", gd.Sphere(7)),
-                ("duel-csa", gd.Sphere(7)),
-                ("rdngd", gd.Sphere(7)),
-                ("bisection", gd.Rotations(2)),
-            ]:
-                replay, again, count = load(method, manifold, url, given.answers)
-                print(f"  {method:12s} {manifold!s:28s} {replay:6.2f} {again:6.2f}", end="")
-                print("" if count >= given.answers else f"  (finished at {count})", flush=True)
-                results.add(f"load {method}", answers=count, replay=replay, load=again)
+            for method in given.methods:
+                manifold = gd.Rotations(2) if method == "bisection" else gd.Sphere(7)
+                row = load(method, manifold, url, given.answers)
+                told = ", ".join(f"{key} {value:.3g}" for key, value in row.items())
+                print(f"  {method:12s} {manifold!s:28s} {told}", flush=True)
+                results.add(f"load {method} {given.answers}", **row)
         if "crowd" in given.what:
             outcome = crowd(url, given.workers, given.answers)
             rate = outcome["answers"] / outcome["seconds"]
