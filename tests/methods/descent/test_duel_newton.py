@@ -210,16 +210,18 @@ def test_a_budget_that_ends_on_a_kink_leaves_the_uncertainty_open():
 
 
 def test_a_refuted_end_leaves_the_uncertainty_open():
-    """On a sharp ridge the first descent freezes beside the optimum."""
-    f, x0 = convex("ridge", 5, 1)
-    said = []
-    gd.minimize(
-        gd.from_objective(f), gd.Euclidean(5), x0, budget=1500, rng=1,
-        callback=lambda p: said.append(p.state) and None,
-    )  # fmt: skip
-    refuted = [state.uncertainty for state in said[1:] if state.refuted]
+    """On a sharp ridge some descents freeze beside the optimum; rounding decides which."""
+    refuted = []
+    for seed in range(1, 7):
+        f, x0 = convex("ridge", 5, seed)
+        said = []
+        gd.minimize(
+            gd.from_objective(f), gd.Euclidean(5), x0, budget=1500, rng=seed,
+            callback=lambda p, said=said: said.append(p.state) and None,
+        )  # fmt: skip
+        refuted += [state.uncertainty for state in said[1:] if state.refuted][:1]
     assert refuted
-    assert refuted[0] is None
+    assert set(refuted) == {None}
 
 
 @pytest.mark.parametrize("seed", [0, 2])
