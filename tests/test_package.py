@@ -117,6 +117,17 @@ METHOD_VERSIONS = {
         "rdngd": 2,
         "rrdngd": 2,
     },
+    "0.10.0": {
+        "auto": 11,
+        "bisection": 6,
+        "block": 4,
+        "duel-csa": 8,
+        "duel-newton": 11,
+        "ideal-point": 10,
+        "order-cd": 2,
+        "rdngd": 2,
+        "rrdngd": 2,
+    },
 }
 PUBLIC = sorted(set(geoduel.__all__) - {"__version__"})
 GUIDE = [

@@ -80,7 +80,7 @@ class Auto(RankedMethod):
     restarts: float | None = None
     smoothing: float = 0.0
 
-    version: ClassVar[int] = 10
+    version: ClassVar[int] = 11
 
     def __post_init__(self) -> None:
         super().__post_init__()

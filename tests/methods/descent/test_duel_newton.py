@@ -195,6 +195,26 @@ def test_plateaus_lengthen_the_probes():
         assert result.x @ result.x < 0.2
 
 
+@pytest.mark.filterwarnings("ignore::geoduel.errors.TiesWarning")
+def test_differences_that_are_not_noticed_do_not_lengthen_the_probes_beyond_the_first():
+    """Short probes tie, long ones all say to which side x is off, by less than can be noticed."""
+    for seed in range(300, 306):
+        rng = np.random.default_rng(seed)
+        goal, x0 = rng.uniform(-4, 4, 2), rng.uniform(-4, 4, 2)
+        gap = float((x0 - goal) @ (x0 - goal))
+        oracle = gd.from_objective(lambda x, goal=goal: float((x - goal) @ (x - goal)))
+        oracle = gd.Noisy(oracle, model="thurstone", scale=1e-9, ties=0.01 * gap, rng=seed)
+        states = []
+        gd.minimize(
+            oracle, gd.Euclidean(2), x0, method="duel-newton", budget=400, rng=seed,
+            callback=lambda p, states=states: states.append(p.state) and None,
+        )  # fmt: skip
+        late = [state for state in states[1:] if state.tied > 1]
+        assert late
+        assert max(state.size / state.longest for state in late) < 3  # the first tie is too late
+        assert max(float(np.sum((state.best - goal) ** 2)) for state in late) < gap / 10
+
+
 def test_a_budget_that_ends_on_a_kink_leaves_the_uncertainty_open():
     """With slopes of 1 and 100 the probes contract and the descent does not converge."""
     narrow = 0

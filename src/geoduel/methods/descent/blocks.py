@@ -154,7 +154,10 @@ def _after(
     rates = np.array([noise.slow * noise.capacity for noise in noises]) * patience
     gains = np.array([gain(d, rate) for rate in rates.tolist()])
     delta = scale * (shrink(d) ** learned * np.exp(gains * cosine))
-    delta = np.minimum(delta, farthest * math.sqrt(d) / np.sqrt(np.sum(A * A, axis=(1, 2))))
+    spread = np.sqrt(np.sum(A * A, axis=(1, 2)))
+    delta = np.minimum(delta, farthest * math.sqrt(d) / spread)
+    tied = np.array([state.tied > 0 for state in states])
+    delta = np.where(tied, np.minimum(delta, np.maximum(scale, longest / spread)), delta)
 
     ratios = (delta / scale).tolist()
     noises = [noise.rescaled(r) for noise, r in zip(noises, ratios, strict=True)]

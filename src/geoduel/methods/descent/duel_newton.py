@@ -144,11 +144,11 @@ class NewtonState(NamedTuple):
         Answers of capacity C know it 1/√C as well, and their mean is a little better than that.
         Where most duels tie, probes have grown since they were as short as differences can be
         noticed. At length L₀ that was a distance about L₀. Where f is smooth, L tell L₀²/L, and at
-        a kink still L₀: the stated distance lies between. It is infinite where probes longer than
+        a kink still L₀: the stated distance lies between. It is infinite where probes as long as
         the first ones tie: those are on a plateau that may have no end.
         """
         ties = self.tied >= 1 and self.least < self.size
-        if ties and self.size > self.longest:
+        if ties and self.size > 0.99 * self.longest:  # from where on they do not grow by ties
             return math.inf
         length = self.least**1.5 / self.size**0.5 if ties else self.size
         return length / max(0.05, self.answering.capacity) ** 0.4
@@ -420,7 +420,7 @@ class DuelNewton(RankedMethod):
 
     smoothing: float = 0.0
 
-    version: ClassVar[int] = 10
+    version: ClassVar[int] = 11
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -951,7 +951,10 @@ class DuelNewton(RankedMethod):
         if self.ranking:
             learned *= FASTER * coverage(d, self.ranking)
         delta = state.scale * (shrink(d) ** learned * math.exp(gain(n, rate) * cosine))
-        delta = min(delta, place.farthest * math.sqrt(d) / float(np.linalg.norm(A)))
+        spread = float(np.linalg.norm(A))
+        delta = min(delta, place.farthest * math.sqrt(d) / spread)
+        if state.tied:  # the fit says that x is close enough, and long probes that it is not there
+            delta = min(delta, max(state.scale, state.longest / spread))
 
         noise = noise.rescaled(delta / state.scale)
         forget = noise.capacity  # of an answer: without noise the mean is the base point itself
