@@ -311,7 +311,7 @@ def test_what_is_left_of_a_budget_looks_for_pairs_of_values():
     run = {"manifold": PAIR, "x0": start, "budget": 1500}
     one = gd.minimize(oracle, **run, method=Mixed(restarts=0), rng=0)
     assert (one.x["a"], one.x["b"], one.duels < 400) == ("a", "a", True)
-    runs = [gd.minimize(oracle, **run, rng=seed) for seed in (1, 3)]
+    runs = [gd.minimize(oracle, **run, rng=seed) for seed in (2, 5, 6)]
     found = [r for r in runs if (r.x["a"], r.x["b"]) == ("d", "b")]
     assert found  # by runs that begin elsewhere: not in each budget
     assert all(abs(r.x["x"] - 2) < 1e-7 for r in found)

@@ -95,6 +95,7 @@ class NewtonState(NamedTuple):
     refuted: bool = False  # whether such an end was no minimum
     checked: float = 0.0  # length of the probes from which the next question about symmetry counts
     least: float = math.inf  # length of the shortest probes
+    alike: float = 0.0  # length of the longest probes of which most have tied
     ends: int = 0  # ends so far that were no minimum
     stop: str | None = None
 
@@ -148,7 +149,7 @@ class NewtonState(NamedTuple):
         the first ones tie: those are on a plateau that may have no end.
         """
         ties = self.tied >= 1 and self.least < self.size
-        if ties and self.size > 0.99 * self.longest:  # from where on they do not grow by ties
+        if ties and self.alike > 0.99 * self.longest:  # they grow no longer by ties
             return math.inf
         length = self.least**1.5 / self.size**0.5 if ties else self.size
         return length / max(0.05, self.answering.capacity) ** 0.4
@@ -976,6 +977,7 @@ class DuelNewton(RankedMethod):
             held=move.held,
             exits=duels.exits,
             tied=state.tied + 1 if n and duels.ties >= 0.4 else max(0.0, state.tied - 0.5),
+            alike=max(state.alike, state.size) if n and duels.ties > 0.5 else state.alike,
             patience=state.patience,
             claim=state.claim,
             refuted=state.refuted,
