@@ -38,7 +38,7 @@ def test_what_to_manifold_returns_is_a_point(metric, dtype):
     spd, rng, eps = SPD(3, metric=metric), np.random.default_rng(36), np.finfo(dtype).eps
     q = np.linalg.qr(rng.standard_normal((60, 3, 3)))[0]
     least = eps * rng.uniform(-0.5, 0.5, (60, 1, 1))
-    a = sym(((q * [1.0, 0.5, 0.0]) @ q.mT + least * q[..., 2:] @ q.mT[:, 2:])).astype(dtype)
+    a = sym((q * [1.0, 0.5, 0.0]) @ q.mT + least * q[..., 2:] @ q.mT[:, 2:]).astype(dtype)
     assert (np.linalg.eigvalsh(a)[:, 0] < 0).any()
     for one in a:
         spd.check_point(spd.to_manifold(one))
