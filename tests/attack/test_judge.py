@@ -92,6 +92,7 @@ def test_logits_are_found_in_what_networks_return(wrap, linear, grey):
         (Output(3.0), "Output that holds float"),
         (None, "NoneType"),
         (1.5, "float"),
+        (torch.full((3, 2), 1j), "complex64, expected real logits"),
     ],
 )
 def test_outputs_without_logits_are_named(output, words, grey):

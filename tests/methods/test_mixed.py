@@ -185,6 +185,17 @@ def test_values_alone_are_found():
     assert result.duels < 50
 
 
+@pytest.mark.parametrize("last", [1, 2, 9])
+@pytest.mark.parametrize("sign", [1, -1])
+def test_both_ends_of_a_range_are_proposed_and_found(last, sign):
+    place = gd.space(number=gd.Integers(0, last), x=(0.0, 1.0))
+    oracle = gd.from_objective(lambda p: sign * p["number"] + (p["x"] - 0.7) ** 2)
+    far, near = (last, 0) if sign > 0 else (0, last)
+    result = gd.minimize(oracle, place, {"number": far, "x": 0.5}, budget=80, rng=0)
+    assert result.x["number"] == near
+    assert result.x["x"] == pytest.approx(0.7, abs=1e-3)
+
+
 @pytest.mark.filterwarnings("ignore::geoduel.errors.TiesWarning")  # no value makes a difference
 def test_a_tie_keeps_what_there_is():
     place = gd.space(kind=list(KINDS), number=range(1, 21), angle=gd.Torus(1))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import itertools
+import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -281,6 +282,14 @@ def test_what_render_may_not_return_is_a_pair_that_cannot_be_shown(board, made):
     board.render = lambda _: made
     assert board.ask("you")["left"]["kind"] == "failed"
     assert board.trouble
+
+
+def test_a_script_that_ends_itself_within_render_is_a_pair_that_cannot_be_shown(board, make_client):
+    board.render = lambda _: sys.exit("no such model")
+    client = make_client(board)
+    question = client.post("/api/studies/tilt/ask", json={}).json()
+    assert question["left"]["kind"] == "failed"
+    assert "no such model" in board.trouble
 
 
 def test_a_render_that_does_not_come_back_holds_nobody_for_ever(board, monkeypatch):

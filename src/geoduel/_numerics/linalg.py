@@ -26,6 +26,7 @@ __all__ = [
     "factor",
     "fast_lapack",
     "fast_matmul",
+    "has_cholesky",
     "identity",
     "positive_definite",
     "svd",
@@ -206,11 +207,16 @@ def positive_definite(a: Array, name: str) -> Array:
     NotOnManifoldError
         If an eigenvalue is negative by more than rounding explains; the message names it.
     """
+    return a if has_cholesky(a) else _repaired(a, name)
+
+
+def has_cholesky(a: Array) -> bool:
+    """Whether all symmetric matrices of a stack are positive definite, but for rounding."""
     try:
-        namespace(a).linalg.cholesky(a)
-        return a
+        low = namespace(a).linalg.cholesky(a)
     except _FAILURES:
-        return _repaired(a, name)
+        return False
+    return not fails(low[..., -1, -1] > 0)  # JAX does not raise: its factor is NaN
 
 
 def _repaired(a: Array, name: str) -> Array:

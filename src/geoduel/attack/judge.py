@@ -125,6 +125,8 @@ class Judge:
                 f"the model answered with shape {tuple(out.shape)} for {len(images)} images, "
                 "expected one row of logits each"
             )
+        if out.is_complex():
+            raise OracleError(f"the model answered with {out.dtype}, expected real logits")
         return out if out.dtype == torch.float64 else out.float()
 
     def _one_hot(self, classes: torch.Tensor) -> torch.Tensor:

@@ -774,7 +774,9 @@ class Board:
             return None
         try:
             return self._cached(key) or self._keep(key, self._draw(point, key[0] == "full"))
-        except Exception:  # whatever the user's function raises: this pair can still be skipped
+        # Whatever the user's function raises, or a script in it that ends by itself: this pair can
+        # still be skipped.
+        except (Exception, SystemExit):
             self.fails(traceback.format_exc())
             return None
         finally:

@@ -31,6 +31,20 @@ def test_rounding_below_zero_is_repaired():
             assert np.isfinite(spd.dist(pair, np.eye(3))).all()
 
 
+@every_metric
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_what_to_manifold_returns_is_a_point(metric, dtype):
+    """At the rim rounding gives the smallest eigenvalue its sign: a point is one to every check."""
+    spd, rng, eps = SPD(3, metric=metric), np.random.default_rng(36), np.finfo(dtype).eps
+    q = np.linalg.qr(rng.standard_normal((60, 3, 3)))[0]
+    least = eps * rng.uniform(-0.5, 0.5, (60, 1, 1))
+    a = sym((q * [1.0, 0.5, 0.0]) @ q.mT + least * q[..., 2:] @ q.mT[:, 2:]).astype(dtype)
+    assert (np.linalg.eigvalsh(a)[:, 0] < 0).any()
+    for one in a:
+        spd.check_point(spd.to_manifold(one))
+    spd.check_point(spd.to_manifold(a))
+
+
 def test_points_are_left_alone():
     spd, x, _, _, _ = sample(35, 3)
     np.testing.assert_array_equal(spd.to_manifold(x), x)

@@ -244,3 +244,13 @@ def test_how_long_a_run_will_be_is_no_part_of_what_is_shown_of_its_method():
     planned, _ = method.plan(sphere, sphere.random_point(0), iterations=5, budget=None)
     assert planned.total == 5
     assert repr(planned) == repr(method)
+
+
+@pytest.mark.parametrize("settings", [{"step_size": 0.1}, {}, {"batch": 8, "returns": "random"}])
+def test_a_budget_that_ends_within_the_first_iteration(settings):
+    x0 = np.array([1.0, 0.0, 0.0])
+    oracle = gd.from_objective(lambda x: -x[2])
+    result = gd.minimize(oracle, gd.Sphere(3), x0, method="rdngd", budget=1, rng=0, **settings)
+    assert (result.stop_reason, result.iterations) == ("budget", 0)
+    np.testing.assert_array_equal(result.x, x0)
+    assert gd.create_study(gd.Sphere(3), "rdngd", budget=1, **settings).ask()

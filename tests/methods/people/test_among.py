@@ -38,6 +38,25 @@ def test_consistent_answers_lead_to_the_best_item_of_any_function(n, f):
         assert result.duels <= FIRST[0] + n - 1 + 8 * (LEAD - 1)
 
 
+@pytest.mark.parametrize("n", [3, 31])
+def test_where_every_item_is_beaten_one_is_recommended_all_the_same(n):
+    """As in rock, paper, scissors: each item beats the half of the others that come after it."""
+    items = items_of(n)
+
+    def ahead(x, y):
+        i, j = (int(np.argmin(np.sum((items - p) ** 2, axis=1))) for p in (x, y))
+        return 1 if (i - j) % n <= n // 2 else -1
+
+    result = gd.minimize(ahead, SPHERE, among=items, rng=0)
+    assert (result.stop_reason, result.duels < 5 * n) == ("items", True)
+    study = gd.create_study(SPHERE, among=items, rng=0)
+    for _ in range(20):
+        duel = study.ask()
+        study.tell(duel, "b" if ahead(duel.a, duel.b) > 0 else "a")
+    assert (items == study.recommend()).all(axis=1).any()
+    assert study.progress().uncertainty > 0.5  # far from known
+
+
 def test_only_items_are_asked_about_and_never_one_with_itself():
     items = items_of(20)
     oracle = gd.Recorded(gd.from_objective(wavy))

@@ -103,7 +103,7 @@ class RDNGD(Method):
         self, manifold: Manifold, x0: Array, *, iterations: int | None, budget: int | None
     ) -> tuple[RDNGD, int | None]:
         if iterations is None and budget is not None:
-            iterations = budget // self.duels_per_iteration
+            iterations = max(1, budget // self.duels_per_iteration)
         if iterations is None and self.returns == "random":
             raise ArgumentError('returns="random" draws R below T: give iterations= or budget=')
         radius = chosen_radius(self.radius, manifold, x0)
