@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from .._support.check import as_generator, function, positive_int
+from .._support.check import as_generator, function, positive_int, truth
 from .._support.endings import carry, listen, wants_to_stop, warn
 from .._support.progress import progress_bar, thin
 from ..errors import ArgumentError, BudgetExhaustedError, OracleError, RadiusWarning, TiesWarning
@@ -180,6 +180,7 @@ def attack(
     rng = as_generator(rng)
     positive_int(budget, "budget")
     positive_int(batch_size, "batch_size")
+    truth(smallest, "smallest")
     if callback is not None:
         function(callback, "callback", "the progress")
     check_images(images, clip)

@@ -8,7 +8,7 @@ import numpy as np
 
 from .._numerics.arrays import Array, namespace
 from .._numerics.batches import as_like
-from .._support.check import as_generator, real
+from .._support.check import as_generator, real, truth
 from ..errors import ArgumentError, EmptySetError
 from ..manifolds._border import Seed
 from ..manifolds.base import Manifold
@@ -65,6 +65,7 @@ class Interval(Domain):
                 f"lower must be below upper, got {self.lower!r} and {self.upper!r}: there is no "
                 "number between"
             )
+        truth(self.log, "log")
         line = Line(lower, upper, self.log, self.unit) if self.manifold is None else self.manifold
         if not isinstance(line, Line):
             raise ArgumentError(f"manifold must be a Line, got {line!r:.80}")

@@ -12,7 +12,7 @@ import numpy as np
 
 from .._numerics.arrays import Array, host, namespace
 from .._numerics.batches import as_like
-from .._support.check import as_generator
+from .._support.check import as_generator, truth
 from ..errors import ArgumentError
 from ._border import Seed, as_array
 from .base import Manifold
@@ -238,7 +238,7 @@ class Integers(Discrete):
             object.__setattr__(self, name, _whole(getattr(self, name), name))
         if not self.lower < self.upper:
             raise ArgumentError(f"lower must be below upper, got {self.lower} and {self.upper}")
-        if self.ratios and self.lower < 1:
+        if truth(self.ratios, "ratios") and self.lower < 1:
             raise ArgumentError(f"lower must be > 0 where ratios count, got {self.lower}")
         if not isinstance(self.unit, str):
             raise ArgumentError(f"unit must be a text, got {self.unit!r:.80}")

@@ -10,7 +10,7 @@ import numpy as np
 
 from .._numerics.arrays import Array, copied, namespace
 from .._numerics.batches import along_one_axis, as_like
-from .._support.check import as_generator, function, positive_int
+from .._support.check import as_generator, function, positive_int, truth
 from .._support.pools import run_each
 from ..errors import BudgetExhaustedError, OracleError
 from .base import OracleBase
@@ -63,7 +63,8 @@ def from_ranking(
     array([[1, 0, 2]])
     """
     function(rank, "rank", "several points")
-    return Ranking(rank, positive_int(most, "most", least=2), shuffle, as_generator(rng))
+    most = positive_int(most, "most", least=2)
+    return Ranking(rank, most, truth(shuffle, "shuffle"), as_generator(rng))
 
 
 class Ranking(OracleBase):
