@@ -165,6 +165,10 @@ def packed(kind, layers):
         (lambda: gd.Integers(0, 3, ratios=True), "lower must be > 0 where ratios count"),
         (lambda: gd.Integers(1, 3, unit=4), "unit must be a text"),
         (lambda: gd.Power(gd.Integers(1, 3), 2), "Power of Integers.1, 3. has no geodesics"),
+        (
+            lambda: gd.Power(gd.Product(gd.Sphere(2), gd.Product(gd.Integers(1, 3))), 2),
+            "Power of Product.* has no geodesics",
+        ),
         (lambda: packed("z", 1), r"x\['kind'\] must be one of 'a'"),
         (lambda: packed(0, 1), r"x\['kind'\] must be one of"),
         (lambda: packed("a", 13), r"x\['layers'\] must be a whole"),
