@@ -249,7 +249,7 @@ def _bounds(given: Any, name: str, pairs: bool = True) -> np.ndarray:
     try:
         entries = np.array(given, dtype=float)  # None becomes NaN
         missing = np.asarray(_is_none(np.array(given, dtype=object)), dtype=bool)
-        if (entries.ndim > 1) != pairs or 0 in entries.shape or entries.shape[-1] != 2:
+        if not entries.size or (entries.ndim > 1) != pairs or entries.shape[-1:] != (2,):
             raise ValueError
     except (TypeError, ValueError):
         raise ArgumentError(
