@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from .._numerics.arrays import Array, host, namespace
+from .._numerics.arrays import Array, eps, host, namespace
 from .._numerics.batches import as_like
 from .._support.check import as_generator, truth
 from ..errors import ArgumentError
@@ -100,6 +100,15 @@ class Discrete(Manifold):
         low, high = self.bounds
         x = as_generator(rng).integers(low, high + 1, (*batch, 1)).astype(float)
         return x if like is None else as_like(x, like)
+
+    def check_point(self, x: Array, name: str = "x") -> None:
+        """Raise an error that names ``x`` unless it stands for a value, in a dtype that has all."""
+        if hasattr(x, "dtype") and max(map(abs, self.bounds)) * eps(x) > 2:
+            raise ArgumentError(
+                f"{name} must be of float64 for {self}: {x.dtype} does not hold all numbers to "
+                f"{self.bounds[1]}"
+            )
+        super().check_point(x, name)
 
     def point_defect(self, x: Array) -> tuple[str, Array]:
         low, high = self.bounds
