@@ -303,9 +303,9 @@ class ProbabilitySimplex(Domain):
 def _nearest_on_simplex(y: Array, scale: float) -> Array:
     """Nearest point with entries >= 0 and the sum: max(y - θ, 0) with the θ that gives the sum.
 
-    θ is the largest of (sum of the k largest entries - scale) / k over k. All is measured from the
-    largest entry, and no further than the scale, as what is further below is 0: sums of entries far
-    larger than the set would lose it.
+    θ is the largest of (sum of the k largest entries - scale) / k over k. Entries are measured from
+    the largest one: sums of numbers far larger than the set would lose it. Those that are further
+    below it than the scale become 0.
     """
     xp = namespace(y)
     y = y - xp.max(y, axis=-1, keepdims=True)
