@@ -451,8 +451,8 @@ def create_app(
     hosts = several(hosts, "hosts", "names")
     if not truth(read_only, "read_only") and not boards:
         raise ArgumentError("boards must hold at least one study, got none")
-    solo = token is None if solo is None else truth(solo, "solo")
-    hub = Hub(boards, solo, read_only, find)
+    alone = truth(token is None if solo is None else solo, "solo")
+    hub = Hub(boards, alone, read_only, find)
     app = FastAPI(
         title=title,
         version=__version__,
