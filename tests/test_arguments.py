@@ -27,8 +27,8 @@ from geoduel.methods import rivals
 from geoduel.oracles import people
 from geoduel.study.storage import SQLStorage
 
-WRONG = (3, "x", None, [], object(), -1, math.nan, math.inf)
-FEW = (object(), "x", math.nan)  # what the usual run tries; the slow one tries all
+WRONG = (3, "x", None, [], object(), -1, math.nan, math.inf, True)
+FEW = (object(), "x", math.nan, True)  # what the usual run tries; the slow one tries all
 
 CALLS = {
     "manifolds": """
@@ -368,8 +368,10 @@ def complaint(where: str, parameter: inspect.Parameter, wrong: Any, call: Any) -
     except Exception as error:
         return f"{shown}: {error!r}"
     kinds = str(parameter.annotation)
-    free = re.search(r"\b(Any|bool|object)\b", kinds) or where in ANYTHING or LATER.search(where)
-    return f"{shown} is taken for {kinds}" if type(wrong) is object and not free else None
+    fits = re.search(r"\b(Any|object)\b", kinds) or where in ANYTHING or LATER.search(where)
+    truth = re.search(r"\bbool\b", kinds)  # where a text would count as True
+    lies = type(wrong) is object or (wrong is True and not truth) or (wrong == "x" and truth)
+    return f"{shown} is taken for {kinds}" if lies and not fits else None
 
 
 def complaints(group: str, folder: Any, values: tuple[Any, ...]) -> list[str]:

@@ -3,6 +3,7 @@
 import logging
 import threading
 import time
+import warnings
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import fields
 from typing import get_args
@@ -180,6 +181,64 @@ def test_whatever_ends_a_run_carries_what_was_found():
         run(monitor=broken)
     np.testing.assert_allclose(caught.value.result.x, START, rtol=1e-15)
     assert caught.value.result.history.monitor == caught.value.result.history.iteration == []
+
+
+def test_a_monitor_that_fails_at_the_end_takes_nothing_with_it():
+    def late(x):
+        if calls:
+            raise ZeroDivisionError
+        calls.append(x)
+
+    calls: list[np.ndarray] = []
+    with pytest.raises(ZeroDivisionError) as caught:
+        run(monitor=late, callback=lambda p: p.iteration == 3, iterations=10_000)
+    assert caught.value.result.iterations == 3
+    assert rayleigh(caught.value.result.x) < rayleigh(START)
+
+
+@pytest.mark.parametrize(
+    ("said", "iterations"),
+    [(True, 1), (np.True_, 1), (np.array([True]), 1), ("stop", 1), (np.False_, 200), ("", 200)],
+)
+def test_what_counts_as_true_stops_a_run(said, iterations):
+    assert run(callback=lambda p: said).iterations == iterations
+
+
+@pytest.mark.parametrize("x0", [START, np.stack([START, START])])
+def test_a_callback_that_says_neither_is_named(x0):
+    with pytest.raises(ArgumentError, match=r"callback must return something true.*array\(") as no:
+        run(callback=lambda p: np.array([1.0, 2.0]), x0=x0)
+    assert no.value.result.iterations == 1
+
+
+@pytest.mark.parametrize("name", ["callback", "monitor"])
+def test_the_end_of_an_iterator_is_no_end_of_a_run(name):
+    with pytest.raises(ArgumentError, match=f"{name} raised StopIteration") as no:
+        run(**{name: lambda seen: next(iter([]))})
+    assert isinstance(no.value.__cause__, StopIteration)
+    assert no.value.result is not None
+
+
+@pytest.mark.parametrize(
+    ("f", "options", "kind"),
+    [
+        (lambda x: 0.0, {}, gd.errors.TiesWarning),
+        (lambda x: float(x[0]), {"manifold": gd.Euclidean(3), "method": "auto", "budget": 3000,
+                                 "iterations": None}, gd.errors.DivergenceWarning),
+    ],
+)  # fmt: skip
+def test_a_warning_made_an_error_has_the_result(f, options, kind):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(kind) as caught:
+            run(f, **options)
+    found = caught.value.result
+    assert found.duels > 0
+    assert "`result`" in caught.value.__notes__[0]
+    with pytest.warns(kind) as seen:
+        same = run(f, **options)
+    assert (same.x == found.x).all()
+    assert seen[0].filename == __file__
 
 
 def test_callbacks_and_monitors_may_write_to_what_they_see():

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import FrozenInstanceError, replace
+import copy
+import importlib
+from contextlib import suppress
+from dataclasses import FrozenInstanceError, fields, is_dataclass, replace
+from pkgutil import walk_packages
 
 import numpy as np
 import pytest
@@ -27,7 +31,26 @@ def test_histories_share_nothing():
     one, other = gd.History(), gd.History()
     for records in (one.iteration, one.duels, one.seconds, one.monitor):
         records.append(1)
-    assert other == gd.History() == gd.History([], [], [], [])
+    assert vars(other) == vars(gd.History()) == vars(gd.History([], [], [], []))
+
+
+def test_what_holds_arrays_can_be_compared():
+    """NumPy answers `==` with an array, whose truth is an error: they are equal to themselves."""
+    for one in (result(), gd.History(points=[np.ones(2)])):
+        assert one == one
+        assert one != copy.deepcopy(one)
+        assert one in [copy.deepcopy(one), one]
+
+
+def test_no_dataclass_compares_arrays():
+    for module in walk_packages(gd.__path__, "geoduel."):
+        with suppress(ImportError):  # of an extra
+            for kind in vars(importlib.import_module(module.name)).values():
+                if isinstance(kind, type) and is_dataclass(kind) and "geoduel" in kind.__module__:
+                    types = {str(f.type) for f in fields(kind) if f.compare}
+                    arrays = types & {"Array", "np.ndarray", "torch.Tensor", "list[Array]"}
+                    compares = kind.__dataclass_params__.eq  # type: ignore[attr-defined]
+                    assert not (arrays and compares), f"{kind} needs eq=False"
 
 
 def test_a_result_is_shown_in_one_line():

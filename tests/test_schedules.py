@@ -140,6 +140,13 @@ def test_numbers_become_constants(number):
     assert schedule(3) == number
 
 
+def test_callables_that_fail_are_named_as_they_were_given():
+    with pytest.raises(ArgumentError, match=r"radius\(0\) must be a finite number >= 0, got -1"):
+        as_schedule(lambda k: -1, "radius").bind(3)(0)
+    with pytest.raises(ArgumentError, match="radius must be a function of the iteration k"):
+        as_schedule(lambda: 1, "radius")
+
+
 def test_callables_are_wrapped():
     schedule = as_schedule(lambda k: np.float64(1 / (k + 1)))
     assert type(schedule) is Custom

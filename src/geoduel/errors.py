@@ -8,10 +8,7 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from .result import Result
+from typing import Any
 
 __all__ = [
     "AlreadyAnsweredError",
@@ -100,12 +97,12 @@ class OracleError(GeoduelError, RuntimeError):
 
     Attributes
     ----------
-    result : Result or None
+    result : Result, AttackResult or None
         What a run had found when the oracle failed; nothing is lost. None outside of a run. Any
         other error that ends a run has such an attribute, too.
     """
 
-    result: Result | None = None
+    result: Any = None  # an `AttackResult` is of a layer below
 
 
 class InfeasibleError(GeoduelError, ValueError):
@@ -199,7 +196,15 @@ class StorageError(GeoduelError, RuntimeError):
 
 
 class GeoduelWarning(UserWarning):
-    """Base class of the package's warnings."""
+    """Base class of the package's warnings.
+
+    Attributes
+    ----------
+    result : Result, AttackResult or None
+        What was found, where a filter makes an error of a warning at the end of a run; else None.
+    """
+
+    result: Any = None  # an `AttackResult` is of a layer below
 
 
 class DivergenceWarning(GeoduelWarning):

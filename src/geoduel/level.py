@@ -17,7 +17,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from ._support.check import as_generator, as_path, one_of, real, several
+from ._support.check import as_generator, as_path, one_of, real, several, truth
 from ._support.files import state_folder, write_whole
 from ._version import __version__
 from .errors import ArgumentError, GeoduelError, PictureError, UnknownStudyError
@@ -476,6 +476,8 @@ def level(
     MissingExtraError
         If the extra ``web`` is not installed.
     """
+    for name, value in {"demo": demo, "browser": browser, "resume": resume}.items():
+        truth(value, name)
     if not photos and not demo:
         raise ArgumentError("photos: name a PHOTO or a folder, or try --demo")
     photos = several(photos, "photos", "paths") if photos else ()

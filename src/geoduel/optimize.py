@@ -7,7 +7,6 @@ import math
 import os
 import re
 import time
-import warnings
 from collections.abc import Callable, Generator
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import AbstractContextManager, ExitStack, nullcontext, suppress
@@ -21,6 +20,7 @@ import numpy as np
 from ._numerics.arrays import Array, copied, device, host, namespace
 from ._numerics.batches import as_like
 from ._support.check import as_generator, as_path, function, one_of, positive, positive_int
+from ._support.endings import carry, listen, wants_to_stop, warn
 from ._support.pools import as_executor
 from ._support.progress import RECORDS, progress_bar, round_up, thin
 from .domains.base import Domain
@@ -78,7 +78,7 @@ ZERO_IS_A_TIE = (
 logger = logging.getLogger("geoduel")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Progress:
     """What a callback sees after an iteration.
 
@@ -176,7 +176,7 @@ def minimize(
     rng : int or numpy.random.Generator, optional
         Seed or generator. The same seed gives the same run.
     callback : callable, optional
-        ``callback(progress)`` after each iteration; True stops the run.
+        ``callback(progress)`` after each iteration; True, or what counts as true, stops the run.
     progress : bool
         Show a progress bar on standard error.
     monitor : callable, optional
@@ -214,6 +214,8 @@ def minimize(
 
     Warns
     -----
+    Where warnings are made errors, these have an attribute ``result``, too.
+
     DivergenceWarning
         If nothing stopped the descent; see `Result.stop_reason`.
     TiesWarning
@@ -302,12 +304,12 @@ def minimize(
     logger.info("minimize: %s %r", result.message, result)
     each = result.each
     if result.stop_reason == "diverges" or (each and "diverges" in each.stop_reason):
-        warnings.warn(
+        warn(
+            DivergenceWarning,
             "nothing stopped the descent: it came to the end of the manifold, or of what numbers "
             "of its dtype hold; the objective seems to have no minimum there, and x is the best "
             "point before",
-            DivergenceWarning,
-            stacklevel=2,
+            result,
         )
     asked, tied = result.duels * run.problems, result.ties
     if each is not None:  # those that have converged had ties
@@ -318,12 +320,12 @@ def minimize(
     expected = result.stop_reason == "resolution" or result.index is not None  # items may be alike
     if tied > share * asked and not expected:
         setting = "min_radius" if chooses else "radius"
-        warnings.warn(
+        warn(
+            TiesWarning,
             f"{tied} of {asked} duels were ties, which tell nothing: the points may be "
             f"closer than the objective resolves (try a larger {setting}=), or the run has "
             f"converged{ZERO_IS_A_TIE if theirs else ''}",
-            TiesWarning,
-            stacklevel=2,
+            result,
         )
     return result
 
@@ -391,7 +393,7 @@ class _NothingToAsk(Exception):
     """No duel was left to ask, `IDLE` times in a row."""
 
 
-@dataclass
+@dataclass(eq=False)
 class _Run:
     """One run: the loop, its clock, its counts and its records."""
 
@@ -465,13 +467,9 @@ class _Run:
             logger.info("minimize: ended by an error: %s", error)
             with suppress(Exception):  # a monitor that fails again
                 self.record()
-            error.result = self.found()  # type: ignore[attr-defined]
             if isinstance(error, OracleError) and (note := self.what_points_are(error)):
                 error.add_note(note)
-            error.add_note(
-                f"the run had finished {self.iteration} iterations, with {self.duels} duels asked; "
-                "what it had found is in the attribute `result` of this error"
-            )
+            carry(error, self.found(), self.iteration, f"{self.duels} duels")
             raise
         if isinstance(self.method, LockStep):
             self.state = self.method.settled(self.manifold, self.state, self.stop_reason)
@@ -513,7 +511,9 @@ class _Run:
                 self.sound_state = self.state
             if self.iteration % self.stride == 0:
                 self.record()
-            if self.callback is not None and self.tell(self.callback, self.progress()):
+            if self.callback is not None and wants_to_stop(
+                self.tell(self.callback, self.progress(), "callback")
+            ):
                 self.stop_reason = "callback"
                 return
             if reason := method.stop_reason(self.state):
@@ -534,10 +534,10 @@ class _Run:
             self.method.uncertainty(self.state),
         )
 
-    def tell(self, listener: Callable[[Any], Any], what: Any) -> Any:
+    def tell(self, listener: Callable[[Any], Any], what: Any, name: str) -> Any:
         """Call a callback or monitor, whose errors are its own."""
         self.told = True
-        said = listener(what)
+        said = listen(listener, what, name)
         self.told = False
         return said
 
@@ -651,7 +651,7 @@ class _Run:
             return
         if self.monitor is not None:  # first: where it fails, the lists stay of one length
             best = self.manifold.unpack(copied(self.state.best))
-            h.monitor.append(self.tell(self.monitor, best))
+            h.monitor.append(self.tell(self.monitor, best, "monitor"))
         uncertainty, noise = self.method.uncertainty(self.state), self.method.noise(self.state)
         if self.keeps_points:
             h.points.append(copied(self.state.best))
@@ -679,7 +679,11 @@ class _Run:
         )
 
     def result(self) -> Result:
-        self.record()
+        try:
+            self.record()
+        except BaseException as error:  # of the monitor
+            carry(error, self.found(), self.iteration, f"{self.duels} duels")
+            raise
         return self.found()
 
     def found(self) -> Result:

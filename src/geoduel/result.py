@@ -32,7 +32,7 @@ SMALL = 128
 """Numbers of a point, of all problems together, up to which a history keeps the points."""
 
 
-@dataclass
+@dataclass(eq=False)
 class History:
     """What a run recorded, thinned so that it never grows beyond a few thousand entries.
 
@@ -64,7 +64,7 @@ class History:
         return max(i for i, k in enumerate(self.iteration) if k <= iteration)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Each:
     """What is known of each problem of a run of several; arrays of the shape of its leading axes.
 
@@ -85,9 +85,9 @@ class Each:
     uncertainty: np.ndarray
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class Result:
-    """What a run found.
+    """What a run found. Two are equal only if they are one object.
 
     Attributes
     ----------
@@ -112,6 +112,7 @@ class Result:
         a row there was no duel to ask. "items" where every other item of a catalogue has lost.
         "diverges" where nothing stopped the descent: x is the best point before the end of the
         manifold, or of what its dtype holds. "mixed" where several problems had several reasons.
+        "oracle error" or "error" in the attribute ``result`` of the error that ended the run.
     seconds : float
         Wall-clock time.
     history : History

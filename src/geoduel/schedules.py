@@ -25,7 +25,7 @@ from typing import Protocol, runtime_checkable
 
 import numpy as np
 
-from ._support.check import nonnegative, positive, positive_int
+from ._support.check import function, nonnegative, positive, positive_int
 from .errors import ArgumentError
 
 __all__ = [
@@ -173,6 +173,7 @@ class Custom:
     """A caller's own function k -> η_k, its answers checked; see `as_schedule`."""
 
     function: Callable[[int], float]
+    name: str = field(default="step_size", repr=False, compare=False)
 
     def __call__(self, k: int, /) -> float:
         value = self.function(k)
@@ -182,14 +183,15 @@ class Custom:
             step = nan
         if not 0.0 <= step < inf:
             raise ArgumentError(
-                f"step_size({k}) must be a finite number >= 0, got {value!r} from {self.function!r}"
+                f"{self.name}({k}) must be a finite number >= 0, got {value!r} from "
+                f"{self.function!r}"
             )
         return step
 
     def bind(self, total: int, /) -> Custom:
         """Pass the plan on to the function if it has a ``bind`` of its own."""
         bind = getattr(self.function, "bind", None)
-        return self if bind is None else Custom(bind(total))
+        return self if bind is None else Custom(bind(total), self.name)
 
 
 def constant(value: float) -> Constant:
@@ -334,7 +336,8 @@ def as_schedule(
     if isinstance(value, Constant | Cosine | Geometric | Custom):
         return value
     if callable(value):
-        return Custom(value)
+        function(value, name, "the iteration k")
+        return Custom(value, name)
     if isinstance(value, Real) and not isinstance(value, bool):
         return Constant(positive(value, name))
     raise ArgumentError(

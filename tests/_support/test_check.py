@@ -13,6 +13,7 @@ from geoduel._support.check import (
     positive_int,
     positive_shape,
     real,
+    truth,
 )
 from geoduel.errors import ArgumentError
 
@@ -87,3 +88,14 @@ def test_generators_are_kept_and_seeds_make_one():
 def test_no_seed_is_named(wrong):
     with pytest.raises(ArgumentError, match="rng must be an int >= 0"):
         as_generator(wrong)
+
+
+def test_only_truth_values_are_true_or_false():
+    assert truth(np.True_, "on") is True
+    assert truth(False, "on") is False
+    assert truth("ends", "on", "ends") == "ends"
+    for wrong in ("no", 1, 0, None, np.array([True]), "own"):
+        with pytest.raises(ArgumentError, match='on must be True, False or "ends", got'):
+            truth(wrong, "on", "ends")
+    with pytest.raises(ArgumentError, match="on must be True or False, got 'ends'"):
+        truth("ends", "on")

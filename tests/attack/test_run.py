@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
+
 import pytest
 
 torch = pytest.importorskip("torch", reason="needs the extra attack")
 
 from geoduel.attack import attack  # noqa: E402
+from geoduel.errors import ArgumentError, OracleError, TiesWarning  # noqa: E402
 
 DUELLING = ("auto", "averaging", "evolution", "rdngd")
 
@@ -161,6 +164,65 @@ def test_double_precision_is_kept(linear, grey):
     torch.testing.assert_close(
         lengths(result, x), torch.full((3,), 0.4, dtype=torch.float64), rtol=1e-12, atol=0
     )
+
+
+# -- endings ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        *({"method": method} for method in ("auto", "zo-rgd", "rgd")),
+        *({"method": method, "smallest": True} for method in ("auto", "zo-rgd", "rgd")),
+        {"method": "auto", "oracle": "label"},
+    ],
+)
+def test_a_model_that_fails_takes_nothing_with_it(settings, linear, grey):
+    class Failing(linear):
+        def forward(self, images):
+            if self.seen > 300:
+                raise ConnectionError("lost")
+            return super().forward(images)
+
+    x = grey()
+    x[1] += 0.3 * Failing().w.detach().reshape(x.shape[1:])  # fools as it is
+    radius = torch.tensor([0.4, 0.4, 0.1])  # the last is out of reach
+    settings = {"radius": radius, "rng": 0, "directions": "all"} | settings
+    with pytest.raises(OracleError, match="lost") as caught:
+        attack(Failing(), x, torch.zeros(3).long(), budget=10**6, **settings)
+    found = caught.value.result
+    assert found.stop_reason == "oracle error"
+    assert found.forward_passes.sum() > 250
+    assert found.iterations > 3
+    assert torch.equal(linear()(found.images).argmax(1) == 1, found.success)
+    assert (found.images != x).flatten(1).any(1).tolist() == [True, False, True]
+    assert "`result`" in caught.value.__notes__[0]
+
+
+def test_a_callback_that_says_neither_is_named(linear, grey):
+    settings = {"budget": 30, "rng": 0, "radius": 0.1}
+    with pytest.raises(ArgumentError, match="callback must return") as caught:
+        attack(linear(), grey(), callback=lambda p: torch.ones(2), **settings)
+    assert caught.value.result.iterations == 1
+    assert attack(linear(), grey(), callback=lambda p: torch.ones(1), **settings).iterations == 1
+
+
+def test_a_warning_made_an_error_has_the_result(grey):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(TiesWarning) as caught:
+            attack(lambda x: x.flatten(1)[:, :2] * 0, grey(), budget=30, rng=0, radius=0.1)
+    assert caught.value.result.ties > 0
+
+
+def test_labels_alone_tell_of_the_images_that_are_classified_right(linear, grey):
+    """The others leave at the first look, and take their places with them."""
+    x = grey()
+    x[0] += 0.3 * linear().w.detach().reshape(x.shape[1:])
+    labels = torch.zeros(3).long()
+    found = attack(linear(), x, labels, oracle="label", smallest=True, budget=400, rng=0, radius=2)
+    assert found.radii[0] == 0
+    assert found.success.all()
 
 
 # -- starts ----------------------------------------------------------------------------------------

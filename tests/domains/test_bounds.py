@@ -57,3 +57,14 @@ def test_part_of_an_interval_keeps_its_scale():
 def test_bad_bounds_are_refused(settings, error, words):
     with pytest.raises(error, match=words):
         gd.Interval(**settings)
+
+
+@pytest.mark.parametrize("domain", [gd.Interval(0.1, 0.3), gd.Box(np.array([0.1]), 0.3)])
+def test_no_point_in_single_precision_is_beyond_a_bound(domain):
+    x = np.array([[0.0], [1.0]], np.float32)
+    for z in (domain.project(x), domain.linear_minimizer(domain.project(x), 1 - 2 * x)):
+        assert z.dtype == np.float32
+        assert (z.astype(float) >= 0.1).all()
+        assert (z.astype(float) <= 0.3).all()
+        assert domain.contains(z, tol=0.0).all()
+    assert float(np.float32(0.3)) > 0.3

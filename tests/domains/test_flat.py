@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -82,3 +83,40 @@ def test_box_may_be_unbounded():
     matrices = gd.Box(np.zeros((2, 2)), 1.0)
     assert matrices.manifold == gd.Euclidean(2, 2)
     np.testing.assert_array_equal(matrices.project(np.full((5, 2, 2), 3.0)), np.ones((5, 2, 2)))
+
+
+def nearest(y, total):
+    """The nearest point with entries >= 0 and a sum, in fractions: exact."""
+    y, ordered = [*map(Fraction, y)], sorted(map(Fraction, y), reverse=True)
+    sums = itertools.accumulate(ordered)
+    theta = max((s - total) / k for k, s in enumerate(sums, 1))
+    return [max(v - theta, Fraction(0)) for v in y]
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e9, 1e15, 1e100])
+@pytest.mark.parametrize("size", [1.0, 1e-3])
+def test_projections_of_points_far_out_are_exact(scale, size):
+    """To rounding of the set, however far the point: sums of its entries would lose the set."""
+    rng = RNG(5)
+    step = max(size, np.spacing(scale))
+    for _ in range(20):
+        y = scale + step * rng.integers(-3, 4, 6) / 4
+        y[rng.integers(6)] *= rng.choice([0.0, -1.0, 0.5])
+        exact = [float(v) for v in nearest(y, Fraction(size))]
+        z = gd.ProbabilitySimplex(6, size).project(y)
+        np.testing.assert_allclose(z, exact, rtol=0, atol=4e-15 * size)
+        sign, center = rng.choice([-1.0, 1.0], 6), rng.integers(-8, 9, 6) / 8 * (scale < 1e50)
+        offset = [Fraction(a) - Fraction(c) for a, c in zip(sign * y, center, strict=True)]
+        if sum(map(abs, offset)) <= Fraction(size):
+            continue
+        exact = nearest([abs(o) for o in offset], Fraction(size))
+        exact = [math.copysign(1, o) * float(v) for o, v in zip(offset, exact, strict=True)]
+        z = gd.L1Ball(6, size, center).project(sign * y)
+        np.testing.assert_allclose(z - center, exact, rtol=0, atol=4e-15 * max(1.0, size))
+
+
+def test_points_far_out_in_single_precision_and_torch():
+    y = np.array([1e9, 1e9, 3.0], np.float32)
+    for point in (y, pytest.importorskip("torch").tensor(y)):
+        for domain in (gd.ProbabilitySimplex(3), gd.L1Ball(3, 1.0)):
+            assert domain.project(point).tolist() == [0.5, 0.5, 0.0]

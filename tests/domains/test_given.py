@@ -4,6 +4,7 @@ from functools import partial
 
 import numpy as np
 import pytest
+from scipy import optimize
 
 import geoduel as gd
 from geoduel.domains.given import as_domain, as_place
@@ -46,6 +47,7 @@ def test_parts_of_a_space():
             ArgumentError,
             "gain needs two bounds, .* without bounds is Euclidean",
         ),
+        ((1, 1.0), ArgumentError, "gain has two bounds that are alike"),
         ((0, np.inf), ArgumentError, "gain: upper must be a finite number"),
         (["red", 3], ArgumentError, "gain needs two bounds"),
         (["red", "red"], ArgumentError, "gain: Categories needs two values at least"),
@@ -59,6 +61,11 @@ def test_parts_of_a_space():
 def test_bad_parts_are_named(part, error, words):
     with pytest.raises(error, match=words):
         gd.space(gain=part)
+
+
+def test_a_name_given_twice_is_refused():
+    with pytest.raises(ArgumentError, match="'gain' twice"):
+        gd.space({"gain": (0, 1), "mix": (0, 1)}, gain=(0, 2))
 
 
 def test_lists_of_texts_are_categories_and_ranges_are_integers():
@@ -131,6 +138,27 @@ def test_sets_of_some_factors():
 def test_what_does_not_fit_is_named(domain, manifold, words):
     with pytest.raises(ArgumentError, match=words):
         as_domain(domain, manifold)
+
+
+@pytest.mark.parametrize("manifold", [gd.Euclidean(1), gd.Euclidean(3), gd.Euclidean(2, 2)])
+def test_one_number_of_scipy_holds_for_all_entries(manifold):
+    box = as_domain(optimize.Bounds(-1, 2), manifold)
+    assert box.manifold == manifold
+    assert (box.lower == -1).all()
+    assert (box.upper == 2).all()
+
+
+def test_bounds_of_scipy_are_those_of_each_entry():
+    box = as_domain(optimize.Bounds([0, -np.inf], [3, 4]), gd.Euclidean(2))
+    assert box.lower.tolist() == [0, -np.inf]
+    assert box.upper.tolist() == [3, 4]
+    square = as_domain(optimize.Bounds(np.zeros((2, 2)), 5), gd.Euclidean(2, 2))
+    assert (square.upper - square.lower == 5).all()
+    part = as_domain(optimize.Bounds(0.5, np.inf), Line(0, 1))
+    assert (part.lower, part.upper) == (0.5, 1)
+    for manifold in (gd.Euclidean(3), Line(0, 1), gd.Sphere(2)):
+        with pytest.raises(ArgumentError, match="domain"):
+            as_domain(optimize.Bounds([0, 0], [1, 1]), manifold)
 
 
 # -- named parameters ------------------------------------------------------------------------------

@@ -61,17 +61,56 @@ def test_empty_intersections_are_found_out():
         gd.Intersection(*caps, max_cycles=200).project(np.eye(3)[2])
 
 
-def test_intersection_minimiser_is_that_of_a_member_inside_the_others():
-    box = gd.Box(np.zeros(2), np.ones(2))
-    h = np.array([1.0, -1.0])
-    nested = gd.Intersection(L2Ball(2, 5.0), box)
-    np.testing.assert_array_equal(nested.linear_minimizer(np.zeros(2), h), [0.0, 1.0])
-    with_orthant = gd.Intersection(gd.Box(np.zeros(2), math.inf), box)
-    np.testing.assert_array_equal(with_orthant.linear_minimizer(np.zeros(2), h), [0.0, 1.0])
-    cut = gd.Intersection(L2Ball(2, 0.9), box)
-    with pytest.raises(ArgumentError, match="project instead"):
-        cut.linear_minimizer(np.zeros(2), np.array([-1.0, 0.2]))
-    # In a batch each entry may be served by another member.
-    lens = gd.Intersection(L2Ball(2, 1.0), L2Ball(2, 1.0, np.array([1.5, 0.0])))
-    z = lens.linear_minimizer(np.array([0.75, 0.0]), np.array([[-1.0, 0.0], [1.0, 0.0]]))
-    np.testing.assert_allclose(z, [[1.0, 0.0], [0.5, 0.0]])
+CUBE = gd.Box(np.zeros(2), np.ones(2))
+NESTED = {
+    "box in ball": (CUBE, L2Ball(2, 1.5)),
+    "box in box": (CUBE, gd.Box(np.zeros(2), math.inf)),
+    "box in cross": (CUBE, gd.L1Ball(2, 2.0)),
+    "ball in ball": (L2Ball(2, 0.5, np.array([0.5, 0.0])), L2Ball(2, 1.0)),
+    "ball in box": (L2Ball(2, 0.5, np.array([0.5, 0.5])), CUBE),
+    "cross in cross": (gd.L1Ball(2, 0.5, np.array([0.2, -0.3])), gd.L1Ball(2, 1.0)),
+    "cross in box": (gd.L1Ball(2, 0.5, np.array([0.5, 0.5])), CUBE),
+    "simplex in box": (gd.ProbabilitySimplex(2), CUBE),
+    "cap in cap": (
+        gd.Ball(gd.Sphere(3), np.eye(3)[0], 0.4),
+        gd.Ball(gd.Sphere(3), np.array([0.8, 0.6, 0.0]), 1.1),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", NESTED)
+def test_the_minimiser_is_that_of_a_member_inside_the_others(name):
+    inner, outer = NESTED[name]
+    x = inner.project(inner.manifold.random_point(1))
+    h = inner.manifold.unit_tangent(2, x)
+    for both in (gd.Intersection(inner, outer), gd.Intersection(outer, inner)):
+        z = both.linear_minimizer(x, h)
+        np.testing.assert_array_equal(z, inner.linear_minimizer(x, h))
+        assert outer.contains(z)
+
+
+@pytest.mark.parametrize(
+    "sets",
+    [
+        (L2Ball(2, 1.4), CUBE),
+        (CUBE, gd.L1Ball(2, 1.9)),
+        (CUBE, gd.Box(np.full(2, 0.1), 2.0)),
+        (gd.L1Ball(2, 0.6, np.array([0.5, 0.5])), CUBE),
+        (L2Ball(2, 1.0), L2Ball(2, 1.0, np.array([1.5, 0.0]))),
+        (gd.ProbabilitySimplex(2), gd.Box(np.full(2, 0.1), np.ones(2))),
+        (CUBE, gd.Where(gd.Euclidean(2), lambda x: True, np.zeros(2))),
+    ],
+)
+def test_what_may_have_no_minimiser_is_refused_before_any_duel(sets):
+    """Also for h = 0, as of a first look: whether a run has a step must not show on the way."""
+    both = gd.Intersection(*sets)
+    with pytest.raises(ArgumentError, match=r"Intersection\(.*has no linear minimiser.*project"):
+        both.linear_minimizer(np.full(2, 0.5), np.zeros(2))
+    asked = []
+    with pytest.raises(ArgumentError, match="no linear minimiser") as refused:
+        gd.minimize(
+            lambda a, b: asked.append(a) or 0, gd.Euclidean(2), both.project(np.full(2, 0.5)),
+            domain=both, method="rdfw", iterations=3, rng=0,
+        )  # fmt: skip
+    assert not asked
+    assert not hasattr(refused.value, "result")

@@ -165,6 +165,10 @@ def packed(kind, layers):
         (lambda: gd.Integers(0, 3, ratios=True), "lower must be > 0 where ratios count"),
         (lambda: gd.Integers(1, 3, unit=4), "unit must be a text"),
         (lambda: gd.Power(gd.Integers(1, 3), 2), "Power of Integers.1, 3. has no geodesics"),
+        (
+            lambda: gd.Power(gd.Product(gd.Sphere(2), gd.Product(gd.Integers(1, 3))), 2),
+            "Power of Product.* has no geodesics",
+        ),
         (lambda: packed("z", 1), r"x\['kind'\] must be one of 'a'"),
         (lambda: packed(0, 1), r"x\['kind'\] must be one of"),
         (lambda: packed("a", 13), r"x\['layers'\] must be a whole"),
@@ -205,3 +209,13 @@ def test_torch_points_stay_what_they_are():
     assert torch.equal(z[:, 3:6], x[:, 3:6])
     like = NAMED.random_point(0, like=x)
     assert isinstance(NAMED.unpack(like)["kind"], str)
+
+
+def test_single_precision_does_not_hold_all_large_numbers():
+    few, many = gd.Integers(0, 2**24), gd.Integers(-(2**24) - 1, 0)
+    few.check_point(np.array([5.0], np.float32))
+    many.check_point(np.array([-5.0]))
+    for manifold in (many, gd.Product(many, gd.Euclidean(1))):
+        x0 = np.zeros(manifold.point_shape, np.float32)
+        with pytest.raises(ArgumentError, match=r"x0.* must be of float64 for Integers"):
+            gd.minimize(lambda a, b: 1, manifold, x0, budget=5, rng=0)

@@ -107,3 +107,12 @@ def test_a_start_outside_by_rounding_is_taken_inside():
     box = gd.Box(np.zeros(2), np.ones(2))
     _, x0 = start_point(gd.RDNGD(domain=box), gd.Euclidean(2), [0.5, 1 + 1e-9], rng())
     np.testing.assert_array_equal(x0, [0.5, 1.0])
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.longdouble])
+def test_a_start_of_another_dtype_is_named(dtype):
+    """In long double a run called itself one that diverges."""
+    if np.dtype(dtype) == np.float64:
+        pytest.skip("no longer than a double here")
+    with pytest.raises(ArgumentError, match="x0 must be of float32 or float64, got float"):
+        start_point(gd.RDNGD(), gd.Euclidean(2), np.ones(2, dtype), np.random.default_rng(0))

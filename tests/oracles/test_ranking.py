@@ -82,12 +82,24 @@ def test_named_parts_are_handed_as_dictionaries():
         ("abc", "holds 'a', which is no index"),
         (None, "is no order"),
         ([0, "b", 2], "holds 'b', which is no index"),
-        ({0: 1}, "lacks 1"),
+        ({0: 1, 1: 2, 2: 0}, "is no order"),
+        ({2, 0, 1}, "is no order"),
     ],
 )
 def test_what_is_no_order_is_refused(order, words):
     with pytest.raises(OracleError, match=words):
         places_of(order, 3)
+
+
+def test_whole_numbers_of_any_library_are_indices():
+    torch = pytest.importorskip("torch")
+    order = torch.tensor([2, 0, 1])
+    for given in (order, list(order), order.numpy(), tuple(order.tolist()), order.to(torch.uint8)):
+        assert places_of(given, 3).tolist() == [1, 2, 0]
+    assert places_of([2, order[1:]], 3).tolist() == [1, 1, 0]
+    for wrong in (order.double(), order > 0):
+        with pytest.raises(OracleError, match="which is no index"):
+            places_of(wrong, 3)
 
 
 def test_wrong_arguments_are_named():

@@ -83,10 +83,16 @@ def is_bool(value: object) -> bool:
     return isinstance(value, bool) or str(getattr(value, "dtype", "")).endswith("bool")
 
 
-def truth(value: object, name: str) -> bool:
-    """Return ``value`` if it is True or False, or raise an error that names it."""
+def truth(value: object, name: str, word: str | None = None) -> Any:
+    """Return ``value`` if it is True or False, or the word, or raise an error that names it.
+
+    Whatever Python takes for true, such as "no", is refused.
+    """
+    if word is not None and isinstance(value, str) and value == word:
+        return word
     if not isinstance(value, bool | np.bool_):
-        raise ArgumentError(f"{name} must be True or False, got {value!r:.80}")
+        choices = "True or False" if word is None else f'True, False or "{word}"'
+        raise ArgumentError(f"{name} must be {choices}, got {value!r:.80}")
     return bool(value)
 
 
@@ -170,6 +176,6 @@ def as_generator(rng: object) -> np.random.Generator:
     """Return the generator, or a new one from a seed; None seeds from the operating system."""
     if isinstance(rng, np.random.Generator):
         return rng
-    if rng is None or (isinstance(rng, int | np.integer) and rng >= 0):
+    if rng is None or (isinstance(rng, int | np.integer) and rng >= 0 and not is_bool(rng)):
         return np.random.default_rng(rng)
     raise ArgumentError(f"rng must be an int >= 0, a numpy.random.Generator or None, got {rng!r}")

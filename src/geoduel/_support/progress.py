@@ -9,6 +9,7 @@ from dataclasses import fields
 from typing import Any
 
 from ..errors import MissingExtraError
+from .check import truth
 
 __all__ = ["RECORDS", "progress_bar", "round_up", "thin"]
 
@@ -44,7 +45,7 @@ def progress_bar(
     wanted: bool, iterations: int | None, budget: int | None
 ) -> Iterator[Callable[[int, int], None] | None]:
     """Show a bar on standard error; yields ``show(iteration, duels)``, or None if not wanted."""
-    if not wanted:
+    if not truth(wanted, "progress"):
         yield None
         return
     try:

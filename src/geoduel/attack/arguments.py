@@ -84,6 +84,8 @@ def check_radii(
 def check_labels(value: Any, name: str, images: torch.Tensor) -> torch.Tensor:
     """Labels as integers, one an image."""
     try:
+        if isinstance(value, bool):
+            raise TypeError
         found = torch.as_tensor(value, device=images.device)
     except (TypeError, ValueError, RuntimeError):
         raise ArgumentError(f"{name} must be class numbers, got {value!r:.80}") from None

@@ -25,7 +25,7 @@ IMAGE_ENDINGS = frozenset({".png", ".jpg", ".jpeg", ".bmp", ".webp", ".ppm"})
 FILES = {"train": tuple(f"data_batch_{i}" for i in range(1, 6)), "test": ("test_batch",)}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Pictures:
     """Labelled pictures.
 

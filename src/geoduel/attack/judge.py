@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from copy import deepcopy
 from typing import Any
 
-from .._support.check import instance, one_of, positive_int
+from .._support.check import instance, one_of, positive_int, truth
 from ..errors import ArgumentError, OracleError
 from ._torch import nn, torch
 
@@ -90,6 +90,7 @@ class Judge:
             raise ArgumentError(f"model must map images to logits, got {model!r:.80}")
         self.model, self.labels, self.targeted = model, labels, targeted
         instance(labels, "labels", torch.Tensor, "a tensor of class numbers")
+        truth(targeted, "targeted")
         self.score = one_of(score, "score, or oracle of attack,", SCORES)
         self.batch_size = positive_int(batch_size, "batch_size")
         self.dtype = dtype

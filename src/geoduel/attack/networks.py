@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from .._support.check import as_path, instance, one_of, positive, positive_int, several
+from .._support.check import as_path, instance, one_of, positive, positive_int, several, truth
 from ..errors import ArgumentError
 from ._torch import nn, safetensors, torch
 from .data import Pictures
@@ -262,6 +262,7 @@ def save_weights(network: nn.Module, path: str | Path, half: bool = True) -> Pat
     """Write the weights as safetensors, floating-point numbers in half precision by default."""
     instance(network, "network", nn.Module, "a torch.nn.Module")
     path = as_path(path, "path")
+    truth(half, "half")
     weights = {
         name: (tensor.half() if half and tensor.is_floating_point() else tensor).contiguous().cpu()
         for name, tensor in network.state_dict().items()
@@ -311,6 +312,7 @@ def train(
     positive_int(epochs, "epochs")
     positive_int(batch_size, "batch_size")
     positive(learning_rate, "learning_rate")
+    truth(augment, "augment")
     if device is not None:
         network.to(device)
     home = next(network.parameters()).device

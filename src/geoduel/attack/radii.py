@@ -67,7 +67,8 @@ class LabelDuel:
         threat = self.images.threat
         low, high = threat.clip
         corner = torch.maximum(threat.x - low, high - threat.x)
-        self.furthest = threat.size(threat.x + corner)  # no image is beyond
+        self.furthest = torch.zeros_like(self.images.goal)  # of all images; none is beyond
+        self.furthest[self.images.live] = threat.size(threat.x + corner)
 
     def left(self) -> torch.Tensor:
         """Labels that may still be asked for about each live image."""

@@ -92,9 +92,9 @@ class AttackProgress:
     seconds: float
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class AttackResult:
-    """What an attack found.
+    """What an attack found. Two are equal only if they are one object.
 
     Attributes
     ----------
@@ -115,7 +115,8 @@ class AttackResult:
     iterations : int
         Iterations finished.
     stop_reason : str
-        "done" (all images), "budget", "callback" or "interrupted".
+        "done" (all images), "budget", "callback" or "interrupted"; "oracle error" or "error" in the
+        attribute ``result`` of the error that ended the attack.
     seconds : float
         Wall-clock time.
     method : str

@@ -10,9 +10,10 @@ from typing import Any, Literal
 
 import numpy as np
 
-from .._support.check import as_generator, function, positive_int
+from .._support.check import as_generator, function, positive_int, truth
+from .._support.endings import carry, listen, wants_to_stop, warn
 from .._support.progress import progress_bar, thin
-from ..errors import ArgumentError, BudgetExhaustedError, RadiusWarning, TiesWarning
+from ..errors import ArgumentError, BudgetExhaustedError, OracleError, RadiusWarning, TiesWarning
 from ..manifolds import Sphere
 from ..methods import Method
 from ..optimize import TIES_WORTH_A_WARNING
@@ -135,7 +136,7 @@ def attack(
     rng : int or numpy.random.Generator, optional
         Seed or generator. The same seed and images give the same attack.
     callback : callable, optional
-        ``callback(progress)`` after each iteration; True stops the attack.
+        ``callback(progress)`` after each iteration; True, or what counts as true, stops it.
     progress : bool
         Show a progress bar on standard error.
 
@@ -149,10 +150,14 @@ def attack(
     ArgumentError
         For a wrong argument; the message names it.
     OracleError
-        If the model or the oracle fails, or answers something else than logits or answers.
+        If the model or the oracle fails, or answers something else than logits or answers. This
+        and any other error that ends the attack, such as one of the callback, holds in its
+        attribute ``result`` what was found so far.
 
     Warns
     -----
+    Where warnings are made errors, `TiesWarning` has an attribute ``result``, too.
+
     RadiusWarning
         If the probes of a method of one's own are below what the dtype resolves; they are widened.
         Those of methods by name are widened silently, except for the settings as published.
@@ -175,6 +180,7 @@ def attack(
     rng = as_generator(rng)
     positive_int(budget, "budget")
     positive_int(batch_size, "batch_size")
+    truth(smallest, "smallest")
     if callback is not None:
         function(callback, "callback", "the progress")
     check_images(images, clip)
@@ -219,11 +225,11 @@ def attack(
         result = run.result()
     many = result.ties > TIES_WORTH_A_WARNING * max(1, int(result.comparisons.sum()))
     if many and result.sees != "labels":
-        warnings.warn(
+        warn(
+            TiesWarning,
             f"{result.ties} of {int(result.comparisons.sum())} comparisons were ties, which tell "
             "nothing: the probes are below what images and network resolve",
-            TiesWarning,
-            stacklevel=2,
+            result,
         )
     return result
 
@@ -269,7 +275,23 @@ class _Run:
 
     def result(self) -> AttackResult:
         """Run, and say what was found."""
-        found, reason = self.open, self.loop()
+        try:
+            reason = self.loop()
+        except BaseException as error:  # whatever it is, what was found is not lost with it
+            self.close_done()
+            failed = "oracle error" if isinstance(error, OracleError) else "error"
+            carry(
+                error,
+                self.found(failed),
+                self.iteration,
+                f"{self.spent} questions about each image",
+            )
+            raise
+        return self.found(reason)
+
+    def found(self, reason: str) -> AttackResult:
+        """What there is to return now."""
+        found = self.open
         self.record()
         self.show_best(torch.ones_like(found.live, dtype=torch.bool))
         return AttackResult(
@@ -315,7 +337,9 @@ class _Run:
                 self.close_done()
                 if self.iteration % self.stride == 0 or not len(self.open):
                     self.record()
-                if self.callback is not None and self.callback(self.progress()):
+                if self.callback is not None and wants_to_stop(
+                    listen(self.callback, self.progress(), "callback")
+                ):
                     return "callback"
         except BudgetExhaustedError:
             self.close_done()

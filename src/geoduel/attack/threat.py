@@ -37,7 +37,7 @@ ROUNDS = 30
 FLIPS = 8  # pixels that a probe should flip at least, of an image made of signs
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Threat:
     """Images, the radius around each, the range of pixels, and the norm.
 

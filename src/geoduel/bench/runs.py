@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from .._support.check import as_path, one_of, positive_int, several
+from .._support.check import as_path, one_of, positive_int, several, truth
 from .._support.files import naming
 from .._support.pools import ended_by_interrupts
 from .._version import __version__
@@ -125,6 +125,7 @@ def plan(
     for value, name in ((seeds, "seeds"), (budget, "budget")):
         if value is not None:
             positive_int(value, name)
+    truth(quick, "quick")
     if not isinstance(suites, Mapping):
         wanted = several(suites, "suites", "names")
         suites = {name: SUITES[one_of(name, "suites", tuple(SUITES))] for name in wanted}

@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from .._numerics.arrays import Array, namespace
-from .._numerics.batches import as_like
-from .._support.check import as_generator, real
+from .._numerics.arrays import Array, eps, namespace
+from .._numerics.batches import as_like, bounds_like
+from .._support.check import as_generator, real, truth
 from ..errors import ArgumentError, EmptySetError
 from ..manifolds._border import Seed
 from ..manifolds.base import Manifold
@@ -16,6 +16,8 @@ from ..manifolds.line import Line
 from .base import Domain, tolerance_of
 
 __all__ = ["Interval"]
+
+EPS = float(np.finfo(float).eps)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -65,6 +67,7 @@ class Interval(Domain):
                 f"lower must be below upper, got {self.lower!r} and {self.upper!r}: there is no "
                 "number between"
             )
+        truth(self.log, "log")
         line = Line(lower, upper, self.log, self.unit) if self.manifold is None else self.manifold
         if not isinstance(line, Line):
             raise ArgumentError(f"manifold must be a Line, got {line!r:.80}")
@@ -85,7 +88,7 @@ class Interval(Domain):
 
     def project(self, y: Array) -> Array:
         y = self._check(y, "y")
-        return namespace(y).clip(y, self.lower, self.upper)
+        return namespace(y).clip(y, *self._bounds(y))
 
     def random_point(self, rng: Seed = None, like: Array = None) -> Array:
         """Uniform, on the scale."""
@@ -97,9 +100,16 @@ class Interval(Domain):
     def linear_minimizer(self, x: Array, h: Array) -> Array:
         x = self._check(x, "x")
         h = self._check(h, "h")
-        xp = namespace(x, h)
-        end = xp.where(h > 0, self.lower, self.upper)
+        xp, (lower, upper) = namespace(x, h), self._bounds(x)
+        end = xp.where(h > 0, lower, upper)
         return xp.where(h == 0, self.project(x), xp.astype(end, x.dtype))
+
+    def _bounds(self, x: Array) -> tuple[float, float]:
+        """Both bounds, as numbers of the array's dtype."""
+        if eps(x) <= EPS:
+            return self.lower, self.upper
+        low, high = bounds_like(np.array(self.lower), np.array(self.upper), x)
+        return float(low), float(high)
 
     def __repr__(self) -> str:
         more = ", log=True" * self.log + f", unit={self.unit!r}" * bool(self.unit)

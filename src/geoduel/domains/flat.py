@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from .._numerics.arrays import Array, copied, device, host, namespace
-from .._numerics.batches import as_like
+from .._numerics.batches import as_like, bounds_like
 from .._support.check import as_generator, positive, positive_int, real
 from ..errors import ArgumentError, EmptySetError
 from ..manifolds._border import Seed
@@ -81,13 +81,15 @@ class Box(Domain):
     def contains(self, x: Array, tol: float | None = None) -> Array:
         x = self._check(x, "x")
         xp, tol = namespace(x), tolerance_of(tol, x)
-        inside = (x >= as_like(self.lower, x) - tol) & (x <= as_like(self.upper, x) + tol)
+        lower, upper = bounds_like(self.lower, self.upper, x)
+        inside = (x >= lower - tol) & (x <= upper + tol)
         return xp.all(inside, axis=tuple(range(-len(self.manifold.point_shape), 0)))
 
     def project(self, y: Array) -> Array:
         y = self._check(y, "y")
         xp = namespace(y)
-        return xp.minimum(xp.maximum(y, as_like(self.lower, y)), as_like(self.upper, y))
+        lower, upper = bounds_like(self.lower, self.upper, y)
+        return xp.minimum(xp.maximum(y, lower), upper)
 
     def random_point(self, rng: Seed = None, like: Array = None) -> Array:
         """Uniform between finite bounds; normal inwards from a bound alone, and without any."""
@@ -107,7 +109,8 @@ class Box(Domain):
                 "linear_minimizer needs a bounded box; this one has infinite bounds"
             )
         xp = namespace(x, h)
-        corner = xp.where(h > 0, as_like(self.lower, h), as_like(self.upper, h))
+        lower, upper = bounds_like(self.lower, self.upper, h)
+        corner = xp.where(h > 0, lower, upper)
         return xp.where(h == 0, self.project(x), corner)
 
     def __repr__(self) -> str:
@@ -210,7 +213,10 @@ class L1Ball(Domain):
         offset = y - center
         size = abs(offset)
         inside = xp.sum(size, axis=-1, keepdims=True) <= self.radius
-        near = center + xp.sign(offset) * _nearest_on_simplex(size, self.radius)
+        # From the largest on, so that no digit of the centre is lost in entries far larger.
+        sign, top = xp.sign(offset), xp.argmax(size, axis=-1, keepdims=True)
+        size = _less_that_at(top, sign * y) - _less_that_at(top, sign * center)
+        near = center + sign * _nearest_on_simplex(size, self.radius)
         return xp.where(inside, y, near)
 
     def random_point(self, rng: Seed = None, like: Array = None) -> Array:
@@ -297,14 +303,25 @@ class ProbabilitySimplex(Domain):
 def _nearest_on_simplex(y: Array, scale: float) -> Array:
     """Nearest point with entries >= 0 and the sum: max(y - θ, 0) with the θ that gives the sum.
 
-    θ is the largest of (sum of the k largest entries - scale) / k over k.
+    θ is the largest of (sum of the k largest entries - scale) / k over k. Entries are measured from
+    the largest one: sums of numbers far larger than the set would lose it. Those that are further
+    below it than the scale become 0.
     """
     xp = namespace(y)
+    y = y - xp.max(y, axis=-1, keepdims=True)
+    y = xp.maximum(y, xp.full_like(y, -scale))
     ordered = -xp.sort(-y, axis=-1)
     total = xp.cumulative_sum(ordered, axis=-1)
     count = xp.arange(1, y.shape[-1] + 1, dtype=y.dtype, device=device(y))
     theta = xp.max((total - scale) / count, axis=-1, keepdims=True)
     return xp.maximum(y - theta, xp.zeros_like(y))
+
+
+def _less_that_at(index: Array, a: Array) -> Array:
+    """Entries of the last axis less one of them."""
+    xp = namespace(a)
+    one = xp.where(_entry(index, a), a, xp.zeros_like(a))
+    return a - xp.sum(one, axis=-1, keepdims=True)
 
 
 def _entry(index: Array, like: Array) -> Array:

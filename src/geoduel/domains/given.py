@@ -71,6 +71,10 @@ def space(parameters: Mapping[str, Any] | None = None, /, **parts: Any) -> Space
             "space needs parameters with names, e.g. space(gain=(-12, 12)); got "
             f"{parameters!r:.80} without one"
         )
+    if twice := [name for name in parameters or {} if name in parts]:
+        raise ArgumentError(
+            f"space has the parameter {twice[0]!r} twice: in its dictionary and by name"
+        )
     parts = {**(parameters or {}), **parts}
     if not parts:
         raise ArgumentError("space needs parameters, e.g. space(gain=(-12, 12)); got none")
@@ -101,6 +105,11 @@ def _part(part: Any, name: str) -> tuple[Manifold, Domain | None]:
             raise ArgumentError(
                 f"{name} needs two bounds, which also say how large a change is; got {part!r:.80}. "
                 "A number without bounds is Euclidean(1)"
+            )
+        if first == second:
+            raise ArgumentError(
+                f"{name} has two bounds that are alike, {part!r:.80}: leave it out, as it has one "
+                "value"
             )
         try:
             domain = Interval(*part)
@@ -203,6 +212,8 @@ def as_domain(
         return _of_factors(domain, manifold, name)
     if callable(domain):
         return Where(manifold, domain, inside)
+    if hasattr(domain, "lb") and hasattr(domain, "ub"):
+        domain = _of_scipy(domain, manifold)
     if isinstance(manifold, Line) and len(pair := _bounds(domain, name, pairs=False)) == 2:
         low, high = max(pair[0], manifold.lower), min(pair[1], manifold.upper)
         try:
@@ -212,15 +223,21 @@ def as_domain(
                 f"{name} is {tuple(pair.tolist())}, which has no number in common with the "
                 f"interval from {manifold.lower} to {manifold.upper}"
             ) from None
-    if hasattr(domain, "lb") and hasattr(domain, "ub"):  # of SciPy
-        domain = np.stack(np.broadcast_arrays(domain.lb, domain.ub), axis=-1)
-    low, high = _bounds(domain, name).T
+    low, high = np.moveaxis(_bounds(domain, name), -1, 0)
     if not isinstance(manifold, Euclidean) or manifold.point_shape != low.shape:
         raise ArgumentError(
-            f"{name} is {len(low)} pairs of bounds, which are a box in Euclidean({len(low)}); "
+            f"{name} is {low.size} pairs of bounds, which are a box in {Euclidean(*low.shape)}; "
             f"the manifold is {manifold}"
         )
     return Box(low, high)
+
+
+def _of_scipy(bounds: Any, manifold: Manifold) -> np.ndarray:
+    """Pairs of SciPy's bounds, of which one number holds for all entries; one pair of a line."""
+    pairs = np.stack(np.broadcast_arrays(bounds.lb, bounds.ub), axis=-1)
+    if pairs.size == 2 and isinstance(manifold, Euclidean):
+        return np.broadcast_to(pairs.ravel(), (*manifold.point_shape, 2))
+    return pairs.ravel() if isinstance(manifold, Line) else pairs
 
 
 _is_none = np.frompyfunc(lambda end: end is None, 1, 1)
@@ -232,7 +249,7 @@ def _bounds(given: Any, name: str, pairs: bool = True) -> np.ndarray:
     try:
         entries = np.array(given, dtype=float)  # None becomes NaN
         missing = np.asarray(_is_none(np.array(given, dtype=object)), dtype=bool)
-        if entries.ndim != (2 if pairs else 1) or entries.shape[-1] != 2:
+        if not entries.size or (entries.ndim > 1) != pairs or entries.shape[-1:] != (2,):
             raise ValueError
     except (TypeError, ValueError):
         raise ArgumentError(

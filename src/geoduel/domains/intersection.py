@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 
-from .._numerics.arrays import Array, eps, expand, namespace
+import numpy as np
+
+from .._numerics.arrays import Array, eps, host, namespace
 from .._support.check import positive, positive_int
 from ..errors import ArgumentError, EmptySetError
 from ..manifolds.base import Manifold
 from ..manifolds.euclidean import Euclidean
+from .ball import Ball
 from .base import Domain, number_of
+from .flat import Box, L1Ball, ProbabilitySimplex
 
 __all__ = ["Intersection"]
 
@@ -24,7 +29,7 @@ class Intersection(Domain):
                          projections: they end in the intersection, not necessarily at its nearest
                          point. Either to ``tol``, and often slowly where boundaries meet at small
                          angles.
-    Linear minimiser     That of a member, where it lies in all the others; else an error.
+    Linear minimiser     That of a member which is known to lie in all the others; else an error.
     Diameter             The least of the members', an upper bound.
 
     Parameters
@@ -146,33 +151,66 @@ class Intersection(Domain):
         return 4 * eps(y) * max(1.0, float(namespace(y).max(abs(y))))
 
     def linear_minimizer(self, x: Array, h: Array) -> Array:
-        """Linear minimiser of a member that lies in all the others.
+        """Linear minimiser of a member that is known to lie in all the others.
+
+        Known are balls in balls, of one norm, and what lies in a box, or a box in a ball, by its
+        bounds.
 
         Raises
         ------
         ArgumentError
-            If no member's does.
+            If no member is known to.
         """
-        x = self._check(x, "x")
-        h = self._check(h, "h")
-        axes, z, found = len(self.manifold.point_shape), None, None
-        for domain in self.domains:
-            try:
-                candidate = domain.linear_minimizer(x, h)
-            except ArgumentError:  # this member has none; another may serve
-                continue
-            xp, inside = namespace(candidate), self.contains(candidate)
-            if found is None:
-                z, found = candidate, inside
-            else:
-                z = xp.where(expand(inside & ~found, axes), candidate, z)
-                found = found | inside
-            if bool(xp.all(found)):
-                return z
-        raise ArgumentError(
-            "linear_minimizer of an intersection is that of a member which lies in all the others; "
-            f"none of {', '.join(map(str, self.domains))} gives one here: project instead"
-        )
+        if self._least is None:
+            raise ArgumentError(
+                f"{self} has no linear minimiser, unless one of its sets is seen to lie in all the "
+                'others: leave out what the others imply, or take a method that projects, "auto" '
+                'or "rdngd"'
+            )
+        return self._least.linear_minimizer(x, h)
+
+    @cached_property
+    def _least(self) -> Domain | None:
+        """The member that lies in all the others, where there is one that is known to."""
+        for one in self.domains:
+            if all(one is other or _lies_in(one, other) for other in self.domains):
+                return one
+        return None
 
     def __repr__(self) -> str:
         return f"Intersection({', '.join(map(repr, self.domains))})"
+
+
+def _lies_in(inner: Domain, outer: Domain) -> bool:
+    """Whether a set is known to lie in another one."""
+    if isinstance(inner, Ball) and isinstance(outer, Ball):
+        apart = number_of(inner.manifold.dist(host(inner.center), host(outer.center)))
+        return bool(np.all(apart + inner.radius <= outer.radius))
+    if isinstance(inner, L1Ball) and isinstance(outer, L1Ball):
+        apart = np.abs(host(inner.center) - host(outer.center)).sum(axis=-1)
+        return bool(np.all(apart + inner.radius <= outer.radius))
+    if (bounds := _bounds_of(inner)) is None:
+        return False
+    low, high = bounds
+    if isinstance(outer, Box):
+        return bool(np.all((low >= host(outer.lower)) & (high <= host(outer.upper))))
+    if isinstance(outer, Ball | L1Ball) and isinstance(outer.manifold, Euclidean):
+        center = host(outer.center)
+        corner = np.maximum(np.abs(low - center), np.abs(high - center))  # the furthest
+        norm = 1 if isinstance(outer, L1Ball) else 2
+        axes = tuple(range(-len(outer.manifold.point_shape), 0))
+        length = np.sum(corner**norm, axis=axes) ** (1 / norm)
+        return bool(np.all(length <= outer.radius))
+    return False
+
+
+def _bounds_of(domain: Domain) -> tuple[np.ndarray, np.ndarray] | None:
+    """Least and largest entries of a set in Euclidean space, where they are known."""
+    if isinstance(domain, Box):
+        return host(domain.lower), host(domain.upper)
+    if isinstance(domain, ProbabilitySimplex):
+        return np.zeros(domain.n), np.full(domain.n, domain.scale)
+    if isinstance(domain, Ball | L1Ball) and isinstance(domain.manifold, Euclidean):
+        center = host(domain.center)
+        return center - domain.radius, center + domain.radius
+    return None

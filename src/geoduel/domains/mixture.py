@@ -13,18 +13,11 @@ from .._numerics.batches import as_like
 from ..errors import ArgumentError
 from ..manifolds.base import Manifold
 from ..manifolds.discrete import Discrete
-from ..manifolds.product import Product
+from ..manifolds.product import Product, is_mixed
 from .base import Domain
 from .factors import Space
 
 __all__ = ["Mixture", "is_mixed"]
-
-
-def is_mixed(manifold: Manifold) -> bool:
-    """Whether some factors have values that no geodesic joins."""
-    if isinstance(manifold, Product):
-        return any(map(is_mixed, manifold.factors))
-    return isinstance(manifold, Discrete)
 
 
 @dataclass(frozen=True)

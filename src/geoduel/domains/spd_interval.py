@@ -31,7 +31,7 @@ from .base import Domain, all_finite, positive_part, tolerance_of
 __all__ = ["LinearMinimum", "Nearest", "SPDInterval"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class LinearMinimum:
     """A linear minimiser of `SPDInterval` and what is known about it.
 
@@ -60,7 +60,7 @@ class LinearMinimum:
         return self.value - self.lower_bound
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Nearest:
     """A projection on `SPDInterval` and its certificate.
 

@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from .._numerics.arrays import Array, host, namespace
+from .._numerics.arrays import Array, eps, host, namespace
 from .._numerics.batches import as_like
-from .._support.check import as_generator
+from .._support.check import as_generator, truth
 from ..errors import ArgumentError
 from ._border import Seed, as_array
 from .base import Manifold
@@ -100,6 +100,15 @@ class Discrete(Manifold):
         low, high = self.bounds
         x = as_generator(rng).integers(low, high + 1, (*batch, 1)).astype(float)
         return x if like is None else as_like(x, like)
+
+    def check_point(self, x: Array, name: str = "x") -> None:
+        """Raise an error that names ``x`` unless it stands for a value, in a dtype that has all."""
+        if hasattr(x, "dtype") and max(map(abs, self.bounds)) * eps(x) > 2:
+            raise ArgumentError(
+                f"{name} must be of float64 for {self}: {x.dtype} does not hold all numbers to "
+                f"{self.bounds[1]}"
+            )
+        super().check_point(x, name)
 
     def point_defect(self, x: Array) -> tuple[str, Array]:
         low, high = self.bounds
@@ -238,7 +247,7 @@ class Integers(Discrete):
             object.__setattr__(self, name, _whole(getattr(self, name), name))
         if not self.lower < self.upper:
             raise ArgumentError(f"lower must be below upper, got {self.lower} and {self.upper}")
-        if self.ratios and self.lower < 1:
+        if truth(self.ratios, "ratios") and self.lower < 1:
             raise ArgumentError(f"lower must be > 0 where ratios count, got {self.lower}")
         if not isinstance(self.unit, str):
             raise ArgumentError(f"unit must be a text, got {self.unit!r:.80}")

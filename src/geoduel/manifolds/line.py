@@ -10,7 +10,7 @@ import numpy as np
 
 from .._numerics.arrays import Array, expand, fails, largest, namespace
 from .._numerics.batches import as_like
-from .._support.check import as_generator, real
+from .._support.check import as_generator, real, truth
 from ..errors import ArgumentError, NotOnManifoldError
 from ._border import Seed
 from .base import Manifold
@@ -59,7 +59,7 @@ class Line(Manifold):
         lower, upper = real(self.lower, "lower"), real(self.upper, "upper")
         if not lower < upper:
             raise ArgumentError(f"lower must be below upper, got {self.lower!r} and {self.upper!r}")
-        if self.ratios and not lower > 0:
+        if truth(self.ratios, "ratios") and not lower > 0:
             raise ArgumentError(f"lower must be > 0 where ratios count, got {self.lower!r}")
         if not isinstance(self.unit, str):
             raise ArgumentError(f"unit must be a text, got {self.unit!r:.80}")

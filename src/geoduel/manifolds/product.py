@@ -18,7 +18,7 @@ from ._border import Seed, as_array, one_kind
 from .base import Manifold
 from .discrete import Discrete
 
-__all__ = ["Power", "Product"]
+__all__ = ["Power", "Product", "is_mixed"]
 
 
 @dataclass(frozen=True, init=False)
@@ -402,7 +402,7 @@ class Power(Manifold):
     def __post_init__(self) -> None:
         if not isinstance(self.manifold, Manifold):
             raise ArgumentError(f"Power manifold must be a Manifold, got {self.manifold!r:.80}")
-        if isinstance(self.manifold, Discrete):
+        if is_mixed(self.manifold):
             raise ArgumentError(f"Power of {self.manifold} has no geodesics: use a Product of them")
         positive_int(self.k, "Power k")
 
@@ -517,6 +517,13 @@ class Power(Manifold):
 
     def __repr__(self) -> str:
         return f"Power({self.manifold!r}, {self.k})"
+
+
+def is_mixed(manifold: Manifold) -> bool:
+    """Whether some factors have values that no geodesic joins."""
+    if isinstance(manifold, Product):
+        return any(map(is_mixed, manifold.factors))
+    return isinstance(manifold, Discrete)
 
 
 def _names(names: Iterable[str], factors: tuple[Manifold, ...]) -> tuple[str, ...]:

@@ -20,7 +20,7 @@ from .rounds import Failed, Round, renumbered
 __all__ = ["LockStep", "LockStepState", "Tally", "in_lock_step_if_many"]
 
 
-@dataclass
+@dataclass(eq=False)
 class Tally:
     """What has been asked for each of the problems; arrays of shape (n,)."""
 
@@ -43,7 +43,7 @@ class Tally:
         self.ties_in_a_row = np.where(ties < asks, 0, self.ties_in_a_row + ties)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class LockStepState:
     """State of many runs.
 

@@ -251,7 +251,8 @@ def start_point(
     Raises
     ------
     ArgumentError
-        If the domain is none, or one of another manifold, or ``x0`` is outside it.
+        If the domain is none, or one of another manifold, or ``x0`` is outside it, or of another
+        dtype than float32 and float64.
     NotOnManifoldError
         If ``x0`` is not on the manifold.
 
@@ -290,6 +291,9 @@ def start_point(
         except CutLocusError:  # the start is as far from several points of the domain
             return method, domain.random_point(rng)
     x0 = detached(manifold.pack(x0, "x0"))
+    xp = namespace(x0)
+    if not xp.isdtype(x0.dtype, (xp.float32, xp.float64)):
+        raise ArgumentError(f"x0 must be of float32 or float64, got {x0.dtype}")
     manifold.check_point(x0, "x0")
     x0 = copied(manifold.to_manifold(x0))  # it may be the caller's array itself
     if domain is not None and not bool(namespace(x0).all(domain.contains(x0))):

@@ -11,7 +11,7 @@ import numpy as np
 
 from .._numerics.arrays import Array, copied
 from .._numerics.batches import along_one_axis, as_like
-from .._support.check import as_generator, function, positive_int, real, several
+from .._support.check import as_generator, function, positive_int, real, several, truth
 from .._support.pools import run_each
 from ..errors import ArgumentError, BudgetExhaustedError, InfeasibleError, OracleError
 from .base import OracleBase
@@ -113,7 +113,7 @@ def paired(
         if folds is not None and count > most:
             raise ArgumentError(f"repeats={repeats} is more than there are seeds, {most}")
         most = count
-    return Paired(simulate, most, confidence, folds, maximize, as_generator(rng))
+    return Paired(simulate, most, confidence, folds, truth(maximize, "maximize"), as_generator(rng))
 
 
 class Paired(OracleBase):

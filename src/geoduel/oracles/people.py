@@ -73,7 +73,7 @@ LENGTHS = ("jnd", "saturation", "drift", "plateau", "apart")
 FAINT = 0.03  # sensitivity to the directions that a person hardly cares about
 
 
-@dataclass
+@dataclass(eq=False)
 class Person:
     """A simulated person who compares two pictures.
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from .._numerics.arrays import Array, copied
 from .._numerics.batches import along_one_axis, as_like
-from .._support.check import function, is_bool, plain_word, positive_int
+from .._support.check import function, is_bool, plain_word, positive_int, truth
 from .._support.pools import run_each
 from ..errors import BudgetExhaustedError, OracleError
 from .base import OracleBase
@@ -88,7 +88,7 @@ def from_preference(
     if parse is not None:
         function(parse, "parse", "an answer")
     judge = Preference(prefers, parse, positive_int(concurrency, "concurrency"))
-    return Shuffled(judge, rng) if shuffle else judge
+    return Shuffled(judge, rng) if truth(shuffle, "shuffle") else judge
 
 
 class Preference(OracleBase):

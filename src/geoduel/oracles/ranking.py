@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import operator
+from collections.abc import Callable, Mapping, Set
 from concurrent.futures import Executor
 from typing import Any
 
@@ -10,7 +11,7 @@ import numpy as np
 
 from .._numerics.arrays import Array, copied, namespace
 from .._numerics.batches import along_one_axis, as_like
-from .._support.check import as_generator, function, positive_int
+from .._support.check import as_generator, function, is_bool, positive_int, truth
 from .._support.pools import run_each
 from ..errors import BudgetExhaustedError, OracleError
 from .base import OracleBase
@@ -33,9 +34,10 @@ def from_ranking(
     Parameters
     ----------
     rank : callable
-        ``rank(points)`` returns the indices of the points, the best first: ``[2, 0, 1]``. Points
-        that are alike stand together in a list: ``[2, [0, 1]]``. It is given an array of shape (k,
-        *point_shape), or a list of k dictionaries where the parts of a point have names.
+        ``rank(points)`` returns the indices of the points, the best first: ``[2, 0, 1]``, a list,
+        an array or a tensor. Points that are alike stand together: ``[2, [0, 1]]``. It is given an
+        array of shape (k, *point_shape), or a list of k dictionaries where
+        the parts of a point have names.
     most : int
         Most points that it is given at once, at least 2.
     shuffle : bool
@@ -63,7 +65,8 @@ def from_ranking(
     array([[1, 0, 2]])
     """
     function(rank, "rank", "several points")
-    return Ranking(rank, positive_int(most, "most", least=2), shuffle, as_generator(rng))
+    most = positive_int(most, "most", least=2)
+    return Ranking(rank, most, truth(shuffle, "shuffle"), as_generator(rng))
 
 
 class Ranking(OracleBase):
@@ -131,19 +134,22 @@ def places_of(order: Any, k: int) -> np.ndarray:
     """
     places, before, wrong = np.full(k, -1), 0, ""
     try:
+        if isinstance(order, Set | Mapping):
+            raise TypeError
         groups = [list(entry) if np.ndim(entry) else [entry] for entry in order]
     except TypeError:
         groups, wrong = [], "is no order"
     for group in groups:
         for i in group:
-            if isinstance(i, bool) or not isinstance(i, int | np.integer):
+            number = _index(i)
+            if number is None:
                 wrong = wrong or f"holds {i!r:.40}, which is no index"
-            elif not 0 <= i < k:
-                wrong = wrong or f"holds {i!r:.40}"
-            elif places[int(i)] >= 0:
-                wrong = wrong or f"holds {int(i)} twice"
+            elif not 0 <= number < k:
+                wrong = wrong or f"holds {number}"
+            elif places[number] >= 0:
+                wrong = wrong or f"holds {number} twice"
             else:
-                places[int(i)] = before
+                places[number] = before
         before += len(group)
     if not wrong and before < k:
         wrong = f"lacks {int(np.argmin(places))}"
@@ -153,3 +159,11 @@ def places_of(order: Any, k: int) -> np.ndarray:
             f"{k - 1} once, the best first, and those that are alike in a list"
         )
     return places
+
+
+def _index(value: Any) -> int | None:
+    """A whole number of any library; None for what is none."""
+    try:
+        return None if is_bool(value) else operator.index(value)
+    except TypeError:
+        return None

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 
-from .._support.check import as_path, instance, positive_int
+from .._support.check import as_path, instance, positive_int, truth
 from .._support.files import write_whole
 from ..errors import MissingExtraError, PictureError
 from .metadata import deep, keep, options
@@ -242,7 +242,8 @@ def save_photo(
     path = as_path(path, "path")
     check_image(image)
     kind = picture_format(path)
-    if not overwrite and path.exists():
+    truth(lossless, "lossless")
+    if not truth(overwrite, "overwrite") and path.exists():
         raise FileExistsError(f"{path} exists")
     if image.mode == "CMYK" and kind not in ("JPEG", "TIFF"):
         raise PictureError(

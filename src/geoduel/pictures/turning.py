@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .._support.check import positive, real
+from .._support.check import positive, real, truth
 from .files import check_image, pillow
 
 if TYPE_CHECKING:
@@ -91,6 +91,7 @@ def turn(image: Image, angle: float, crop: bool = True) -> Image:
     """
     pil = pillow()
     check_image(image)
+    truth(crop, "crop")
     angle = real(angle, "angle")
     quarters = round(angle / (math.pi / 2))
     if abs(angle - quarters * math.pi / 2) < 1e-12:  # moves pixels, mixes none

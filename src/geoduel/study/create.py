@@ -14,7 +14,7 @@ from typing import Any, Unpack
 import numpy as np
 
 from .._numerics.arrays import Array
-from .._support.check import as_path, positive, positive_int, real
+from .._support.check import as_path, positive, positive_int, real, truth
 from .._version import __version__
 from ..domains.base import Domain
 from ..domains.catalogue import Catalogue
@@ -215,6 +215,7 @@ def create_study(
     }
     if check_choices(choices, chosen, items) > 2:  # settings of pairs are as they always were
         settings["choices"] = choices
+    truth(load_if_exists, "load_if_exists")
     place = as_storage(storage)
     study_name = study_name or f"study-{secrets.token_hex(4)}"
     wanted = {

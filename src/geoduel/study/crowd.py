@@ -41,7 +41,7 @@ SAMPLES, ROUNDS, LEAST = 600, 6, 30  # of importance sampling; effective samples
 SURE = 2.5  # log-odds of several camps against one taste, from which on they are reported
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Camp:
     """Raters of one taste.
 

@@ -28,6 +28,7 @@ from .._support.check import (
     positive_int,
     several,
     text,
+    truth,
 )
 from .._support.pools import as_executor
 from .._version import __version__
@@ -293,6 +294,7 @@ class Study:
             same time one is the first.
         """
         text(key, "key")
+        truth(once, "once")
         event = {"kind": "attribute", "key": key, "value": check_json(value, "value")}
 
         def decide() -> list[Event]:
@@ -441,7 +443,7 @@ class Study:
         StorageError
             If the database fails; the answer is then not recorded.
         """
-        return self._tell(duel, answer, rater, skip_if_finished)
+        return self._tell(duel, answer, rater, truth(skip_if_finished, "skip_if_finished"))
 
     def _tell(
         self,

@@ -25,7 +25,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException as StarletteHTTPException
 from starlette.responses import StreamingResponse
 
-from .._support.check import function, instance, positive, several, text
+from .._support.check import function, instance, positive, several, text, truth
 from .._version import __version__
 from ..errors import (
     ArgumentError,
@@ -449,9 +449,10 @@ def create_app(
         text(value, name)
     positive(rate, "rate")
     hosts = several(hosts, "hosts", "names")
-    if not boards and not read_only:
+    if not truth(read_only, "read_only") and not boards:
         raise ArgumentError("boards must hold at least one study, got none")
-    hub = Hub(boards, token is None if solo is None else solo, read_only, find)
+    alone = truth(token is None if solo is None else solo, "solo")
+    hub = Hub(boards, alone, read_only, find)
     app = FastAPI(
         title=title,
         version=__version__,

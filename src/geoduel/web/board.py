@@ -22,7 +22,7 @@ from urllib.parse import urlencode
 
 import numpy as np
 
-from .._support.check import function, instance, positive, positive_int, several, takes, text
+from .._support.check import function, instance, positive, positive_int, several, takes, text, truth
 from ..errors import (
     AlreadyAnsweredError,
     ArgumentError,
@@ -172,17 +172,25 @@ class Board:
             )
         self.lang = lang or "en"
         self.accuracy = None if accuracy is None else positive(accuracy, "accuracy")
-        if ranking not in (True, False, "ends"):
-            raise ArgumentError(f'ranking must be True, False or "ends", got {ranking!r}')
-        self.ranking, self.ahead, self.solo, self.finish = ranking, ahead, solo, finish
-        self.strengths, self.infeasible = bool(strengths), bool(infeasible)
+        self.ranking, self.results = (
+            truth(ranking, "ranking", "ends"),
+            truth(results, "results", "own"),
+        )
+        self.strengths, self.infeasible = (
+            truth(strengths, "strengths"),
+            truth(infeasible, "infeasible"),
+        )
+        self.scripts, self.match_levels = (
+            truth(scripts, "scripts"),
+            truth(match_levels, "match_levels"),
+        )
+        self.ahead = None if ahead is None else truth(ahead, "ahead")
+        self.solo = None if solo is None else truth(solo, "solo")
+        self.finish = finish
         self._called = key or study.name
         self.key = slug(self._called)
         self.labels = several(labels, "labels", "texts")
         numbers(study.manifold, np.zeros(study.manifold.point_shape), self.labels)  # they fit
-        if results not in (True, False, "own"):
-            raise ArgumentError(f'results must be True, False or "own", got {results!r}')
-        self.results, self.scripts, self.match_levels = results, bool(scripts), bool(match_levels)
         self.answers = None if answers is None else positive_int(answers, "answers")
         self._typical = study.method.typical_answers(study.manifold)
         if answers is None and not (accuracy or study.budget or study.method.x_tol):

@@ -18,7 +18,7 @@ from traceback import extract_tb
 from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import quote, urlsplit
 
-from .._support.check import instance, positive_int, several, text
+from .._support.check import instance, positive_int, several, text, truth
 from ..errors import ArgumentError, GeoduelError, MissingExtraError
 from ..study.command import printable
 from .numbers import as_json
@@ -174,6 +174,7 @@ def serve(
         boards = [study] if not isinstance(study, Iterable) else list(study)
         for board in boards:
             instance(board, "study", Board, "a Study, a Board or several")
+    truth(browser, "browser")
     front = Front.of(public_url, trust_proxy)
     studies = sorted(f"{board.study.storage.url} {board.study.name}" for board in boards)
     token = given_token(token, host, "\n".join(["serve", *studies]), front)
@@ -240,6 +241,7 @@ def dashboard(
         from .app import create_app
         from .board import Board
 
+    truth(browser, "browser")
     front = Front.of(public_url, trust_proxy)
     place = SQLStorage(storage, create=False)
     token = given_token(token, host, f"dashboard\n{place.url}", front)

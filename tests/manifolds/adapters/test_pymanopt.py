@@ -66,6 +66,13 @@ def test_bounds_are_told_by_the_caller():
     assert (told.curvature, told.injectivity_radius) == ((1.0, 1.0), math.pi)
 
 
+def test_bounds_of_a_product_hold_for_its_factors():
+    peers = pytest.importorskip("pymanopt.manifolds")
+    product = peers.Product([peers.Sphere(3), peers.Sphere(2)])
+    told = from_pymanopt(product, curvature=(0.0, 1.0), injectivity_radius=math.pi)
+    assert (told.curvature, told.injectivity_radius) == ((0.0, 1.0), math.pi)
+
+
 def test_minimize_runs_on_a_manifold_of_pymanopt(peers):
     sphere = peers["pymanopt sphere"]()
     a = np.diag([4.0, 3.0, 2.0, 1.0])

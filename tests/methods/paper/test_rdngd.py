@@ -43,6 +43,18 @@ def test_budget_is_never_exceeded_and_sets_the_schedule():
     assert lopsided(result.x) < 1e-4 * lopsided(np.zeros(2))  # the cosine ended at 500
 
 
+def test_a_budget_below_one_iteration_is_spent():
+    for step_size in (None, 0.1):
+        result = run(iterations=None, budget=3, batch=3, step_size=step_size)
+        assert (result.duels, result.stop_reason) == (3, "budget")
+
+
+def test_a_radius_beyond_the_first_step_is_named():
+    with pytest.raises(ArgumentError, match=r"radius must be at most .* got 1.5; .* step_size="):
+        run(radius=1.5, step_size=None)
+    assert run(radius=1.5, step_size=2.0, iterations=2).iterations == 2
+
+
 def test_only_answers_matter():
     """Any increasing function of f gives the same run to the last bit."""
     a, b = run(), run(lambda x: np.arctan(lopsided(x) / 100))

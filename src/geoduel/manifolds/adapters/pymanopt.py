@@ -35,9 +35,10 @@ def from_pymanopt(
     manifold : pymanopt.manifolds.manifold.Manifold
         A manifold whose points are real arrays.
     curvature : tuple of float, optional
-        Bounds of the sectional curvature, which pymanopt does not tell.
+        Bounds of the sectional curvature, which pymanopt does not tell. Those of a product hold for
+        its factors.
     injectivity_radius : float, optional
-        The injectivity radius, which pymanopt does not tell either.
+        The injectivity radius, which pymanopt does not tell either, as a product's is the least.
 
     Returns
     -------
@@ -63,7 +64,8 @@ def from_pymanopt(
     """
     require(manifold, "manifold", "pymanopt", ("inner_product", "projection", "random_point"))
     if isinstance(factors := getattr(manifold, "manifolds", None), tuple):
-        return Product(*map(from_pymanopt, factors))
+        known: Any = {"curvature": curvature, "injectivity_radius": injectivity_radius}
+        return Product(*(from_pymanopt(factor, **known) for factor in factors))
 
     from pymanopt.manifolds.manifold import Manifold as Base
 

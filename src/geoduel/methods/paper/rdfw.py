@@ -51,7 +51,8 @@ class RDFW(Method):
     Parameters
     ----------
     domain : Domain
-        Feasible set X, geodesically convex, with a ``linear_minimizer``.
+        Feasible set X, geodesically convex, with a ``linear_minimizer``. An intersection has one
+        where one of its sets is seen to lie in all the others.
     batch : int or callable
         M_k, duels of iteration k: a number, a callable k -> int, or the theorem's rule from
         `geoduel.theory.frank_wolfe`. The paper's experiments use ceil((k+1)/500).

@@ -103,11 +103,17 @@ class RDNGD(Method):
         self, manifold: Manifold, x0: Array, *, iterations: int | None, budget: int | None
     ) -> tuple[RDNGD, int | None]:
         if iterations is None and budget is not None:
-            iterations = max(1, budget // self.duels_per_iteration)
+            iterations = max(1, budget // self.duels_per_iteration)  # a last one may be cut short
         if iterations is None and self.returns == "random":
             raise ArgumentError('returns="random" draws R below T: give iterations= or budget=')
         radius = chosen_radius(self.radius, manifold, x0)
-        schedule = planned(self.step_size or cosine(default_step(manifold), radius), iterations)
+        first = default_step(manifold)
+        if self.step_size is None and radius > first:
+            raise ArgumentError(
+                f"radius must be at most {first:.3g}, the first step by default, got {radius!r}; "
+                "for a larger one give step_size=, too"
+            )
+        schedule = planned(self.step_size or cosine(first, radius), iterations)
         return replace(self, radius=radius, step_size=schedule, total=iterations), iterations
 
     def start(self, manifold: Manifold, x0: Array, rng: np.random.Generator) -> RDNGDState:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..._numerics.arrays import Array, host
+from ..._support.check import truth
 from ...domains.base import Domain
 from ...domains.catalogue import Catalogue
 from ...domains.mixture import is_mixed
@@ -61,6 +62,7 @@ def for_people(manifold: Manifold | Domain, of_items: bool = False) -> Method:
         manifold = manifold.manifold
     if not isinstance(manifold, Manifold):
         raise ArgumentError(f"manifold must be a Manifold such as Sphere(3), got {manifold!r:.80}")
+    truth(of_items, "of_items")
     if is_mixed(manifold):
         return Mixed(Auto(min_radius=VISIBLE * manifold.typical_dist))
     if manifold.dim == 1:

@@ -105,7 +105,7 @@ class Population(NamedTuple):
     folded: tuple[np.ndarray, np.ndarray]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Belief:
     """A posterior: particles, in a chart, and what they were weighted by.
 

@@ -21,7 +21,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from ..._support.check import positive
+from ..._support.check import positive, truth
 from ...errors import (
     ArgumentError,
     DuplicateStudyError,
@@ -93,6 +93,7 @@ class SQLStorage(Storage):
 
     def __init__(self, url: str, timeout: float = TIMEOUT, create: bool = True) -> None:
         self.timeout = positive(timeout, "timeout")
+        truth(create, "create")
         self._database = database(url)
         if not create and not self._database.is_there():
             raise ArgumentError(f"there is no database {self._database.shown}")
