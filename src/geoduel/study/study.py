@@ -396,6 +396,20 @@ class Study:
         logger.debug("study %r: duels %s are asked of %s", self.name, ids, rater or "anybody")
         return duels[0] if n == 1 else duels
 
+    def _renew(self, at_work: dict[int, str]) -> None:
+        """Let the leases of questions begin anew, by ids, for those who still hold them."""
+
+        def decide() -> list[Event]:
+            entries = ((self._book.open.get(duel), who) for duel, who in at_work.items())
+            return [
+                {"kind": "lease", "duel": entry.id, "holder": who, "renewed": True}
+                for entry, who in entries
+                if entry is not None and entry.holder == who
+            ]
+
+        with self._lock:
+            self._journal.write(decide, durable=False)
+
     # -- telling ---------------------------------------------------------------------------------
 
     def tell(
@@ -1183,7 +1197,8 @@ class Study:
     ) -> None:
         """Let an oracle answer, here and in other processes at the same time.
 
-        While others hold all questions that are useful, it waits for them. Once it has returned,
+        While others hold all questions that are useful, it waits for them. Its own questions stay
+        its own for as long as the oracle takes, beyond the study's ``lease``. Once it has returned,
         all answers are on the disk; with callbacks, each is before they are called.
 
         Parameters
