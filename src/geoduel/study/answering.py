@@ -193,9 +193,9 @@ class Answering:
         total = None if math.isinf(self.most) else int(self.most)
         settle = self.study.storage.settle
         with (
+            Renewer(self.study, self.at_work),
             progress_bar(progress, None, total) as self.show,
             Settler(settle) as self.disk,
-            Renewer(self.study, self.at_work),
         ):
             others = [threading.Thread(target=self._work, daemon=True) for _ in range(workers - 1)]
             for thread in others:
