@@ -298,9 +298,11 @@ def test_what_cannot_be_told_is_named():
         board.shown(board.duel(0), "top")
     with pytest.raises(ArgumentError, match="accuracy"):
         create(accuracy=-1.0)
-    for lang in ("German, please", "", 'de" onload="'):
+    for lang in ("German, please", "", 'de" onload="', "xx", "qq-DE", "german", "x"):
         with pytest.raises(ArgumentError, match='lang must be a language such as "de"'):
             create(lang=lang)
+    for lang in ("DE", "pt-BR", "zh-Hant-TW", "gsw"):
+        assert create(lang=lang).lang == lang
     assert not board.tell(0, "left", "bob")  # it is Ann's
     assert not board.tell(0, "left", "ann", run="another study")
     assert board.study.progress().answered == 0
