@@ -59,7 +59,7 @@ _LANGS = (  # of two letters, in ISO 639; those of three are thousands, and take
     "lg li ln lo lt lu lv mg mh mi mk ml mn mr ms mt my na nb nd ne ng nl nn no nr nv ny oc oj om "
     "or os pa pi pl ps pt qu rm rn ro ru rw sa sc sd se sg sh si sk sl sm sn so sq sr ss st su sv "
     "sw ta te tg th ti tk tl tn to tr ts tt tw ty ug uk ur uz ve vi vo wa wo xh yi yo za zh zu"
-).split()
+)
 _CACHE_BYTES = 64_000_000
 _SLOW = 0.06  # seconds to draw a choice; beyond it the next question is fetched ahead
 _FEWEST = 3  # answers before a stated accuracy is believed
@@ -176,7 +176,7 @@ class Board:
         self.title, self.question = title or study.name, question
         if lang is not None:
             found = _LANG.fullmatch(text(lang, "lang"))
-            if not found or (len(found[1]) == 2 and found[1].lower() not in _LANGS):
+            if not found or (len(found[1]) == 2 and found[1].lower() not in _LANGS.split()):
                 raise ArgumentError(
                     f'lang must be a language such as "de" or "pt-BR", got {lang!r:.80}'
                 )
