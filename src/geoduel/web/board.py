@@ -604,11 +604,8 @@ class Board:
 
     def history(self, rater: str | None, start: int = 0, count: int = 12) -> dict[str, Any]:
         """Return answered questions, the last first, with both panes; of all raters for None."""
-        done = [
-            duel
-            for duel in reversed(self.study.duels)
-            if duel.state == "answered" and (rater is None or duel.rater == rater)
-        ]
+        done = self.study.answered_ids(rater)
+        shown = [self.study.duel(number) for number in done[start : start + count]]
         page = [
             {
                 "id": duel.id,
@@ -616,7 +613,8 @@ class Board:
                 "when": duel.answered,
                 **self._panes(duel),
             }
-            for duel in done[start : start + count]
+            for duel in shown
+            if duel.answer is not None  # it may have been taken back just now
         ]
         return {"total": len(done), "start": start, "duels": page}
 
