@@ -293,6 +293,7 @@ class Board:
             )
         if run is not None and run != self.run:
             return False
+        self._open.pop(duel_id, None)  # it may have gone to someone else by another server
         duel = self.duel(duel_id)
         if duel.rater not in (None, rater):
             return False
@@ -305,10 +306,8 @@ class Board:
         try:
             told = self.study.tell(duel.id, answer, rater=rater)
         except AlreadyAnsweredError:
-            self._open.pop(duel.id, None)
             stored = self.study.duel(duel.id)  # perhaps this one, whose reply was lost
             return stored.rater == rater and _same(stored, answer)
-        self._open.pop(duel.id, None)
         self.version += 1
         self._since[rater] += told.answer != "skip"
         return True
