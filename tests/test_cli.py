@@ -180,13 +180,18 @@ def test_serve_takes_the_options_of_a_board(tokens, monkeypatch, capsys):
         "geoduel.web.server.run", lambda app, *_: boards.extend(app.state.hub.present())
     )
     tokens("--question", "Which?", "--labels", "x, y,z", "--answers", "7", "--results", "none",
-           "--scripts", "--infeasible", "--accuracy", "0.1", "--title", "Colours")  # fmt: skip
+           "--scripts", "--infeasible", "--accuracy", "0.1", "--title", "Colours",
+           "--lang", "de")  # fmt: skip
     (board,) = boards
     assert (board.question, board.labels, board.answers) == ("Which?", ("x", "y", "z"), 7)
     assert (board.results, board.scripts, board.accuracy) == (False, True, 0.1)
     assert board.infeasible
-    assert board.title == "Colours"
-    for option, says in (("--labels=x,y", "labels must name"), ("--accuracy=-1", "accuracy")):
+    assert (board.title, board.lang) == ("Colours", "de")
+    for option, says in (
+        ("--labels=x,y", "labels must name"),
+        ("--accuracy=-1", "accuracy"),
+        ("--lang=german", "lang must be a language such as"),
+    ):
         assert tokens(option) == 2
         assert says in capsys.readouterr().err
     assert tokens("--results", "some") == 2

@@ -254,6 +254,9 @@ def serve(
     ] = None,
     title: Annotated[str | None, typer.Option(help="Name on the page.")] = None,
     question: Annotated[str | None, typer.Option(help="What to ask.")] = None,
+    lang: Annotated[
+        str | None, typer.Option(help="Language of the question, such as de or pt-BR.")
+    ] = None,
     accuracy: Annotated[
         float | None, typer.Option(help="End when the best point is known as well as this.")
     ] = None,
@@ -285,6 +288,7 @@ def serve(
     options: dict[str, Any] = {
         "title": title,
         "question": question,
+        "lang": lang,
         "accuracy": accuracy,
         "answers": answers,
         "labels": None if labels is None else [name.strip() for name in labels.split(",")],

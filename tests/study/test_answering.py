@@ -17,6 +17,7 @@ import pytest
 import geoduel as gd
 from geoduel import errors
 from geoduel.study.answering import WAITS, Answering, answered
+from geoduel.study.holders import me
 from geoduel.study.storage import MemoryStorage
 
 GOAL = np.array([0.5, 0.5, 0.5, 0.5])
@@ -108,6 +109,7 @@ def test_it_waits_for_questions_that_others_hold():
 def test_looks_for_a_question_are_ever_further_apart_up_to_the_longest_wait():
     class Busy:
         storage = MemoryStorage()
+        settings = {"lease": 600.0}  # noqa: RUF012
 
         def ask(self):
             raise errors.NothingToAskError("others hold all questions", 1.0)
@@ -245,7 +247,48 @@ def test_a_callback_stops_the_run_that_called_it_and_others_stop_all():
     assert not any(thread.is_alive() for thread in threads)
 
 
-def test_a_duel_that_takes_longer_than_its_lease_is_answered_once_and_ends_nothing(url):
+@pytest.mark.parametrize("threads", [True, False])
+def test_a_question_stays_with_an_oracle_beyond_its_lease(url, tmp_path, threads):
+    """Beside it others work on other questions, of threads as of processes; none is put twice."""
+    study = fresh("ideal-point", storage=url, study_name="s", lease=0.6)
+    put, working, ended = [], threading.Event(), threading.Event()
+
+    def oracle(x, y):
+        put.append((x.tobytes(), y.tobytes()))
+        if len(put) == 1:
+            working.set()
+            assert ended.wait(20)
+        return int(np.sign(size(x) - size(y)))
+
+    slow = threading.Thread(target=study.optimize, args=(oracle, 1))
+    slow.start()
+    assert working.wait(20)
+    time.sleep(1.0)
+    other = study if threads else gd.load_study("s", url)
+    other.optimize(oracle, 3)
+    held = other.duel(0).held
+    ended.set()
+    slow.join(20)
+    assert len(set(put)) == len(put) == other.progress().answered == 4
+    told = other.duel(0)
+    assert told.held == held == told.asked  # it is renewed, and was always there
+    assert told.answered - told.held >= 1.0
+    assert 1 <= study.export(tmp_path / "s.jsonl").count('"renewed":true') <= 8
+    assert gd.import_study(tmp_path / "s.jsonl").duels == study.duels
+
+
+def test_a_question_that_others_were_given_is_not_taken_from_them():
+    """As after a laptop slept: its lease was over before it could be renewed."""
+    study = fresh("ideal-point", lease=0.1)
+    duel = study.ask()
+    time.sleep(0.15)
+    assert study.ask(rater="ann").id == duel.id
+    rows = len(study.storage.read(study.name, 0))
+    study._renew({duel.id: me()})
+    assert len(study.storage.read(study.name, 0)) == rows
+
+
+def test_a_lease_that_is_over_is_answered_once_and_ends_nothing(url):
     """Somebody else was faster: another question is asked in place of that one."""
     fresh("rdngd", storage=url, study_name="s", lease=0.05, budget=40)
     first, answered = threading.Event(), threading.Event()
@@ -297,7 +340,7 @@ def test_the_disk_is_waited_for_beside_the_oracle():
     study = fresh(storage=disk, study_name="s")
     study.optimize(gd.from_objective(size), 20)
     assert disk.durable == 0
-    assert 0 < disk.settled <= 20
+    assert 0 < disk.settled <= 21  # one at the end
     assert disk.rows == len(disk.read("s", 0))
     study.optimize(gd.from_objective(size), 5, callbacks=[lambda study, duel: None])
     assert disk.durable == 5

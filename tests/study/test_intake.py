@@ -490,6 +490,7 @@ TAKEN = {  # kind of field: what it may hold, and what it may not
     "which": (["a", "b", "both"], ["neither", 1, None]),
     "strength": (["slightly", "clearly"], ["very", 1, None]),
     "digest": (["0123456789abcdef" * 2], ["0123456789abcdeg" * 2, "0" * 31, "0" * 33, 1, None]),
+    "yes": ([True], [False, 1, "true", [True], None]),
     "level": ([1, -1.5, {"float": "inf"}], [True, "1", {"float": "1"}, {"int": "inf"}, None]),
     "value": ([None, 1, "a"], []),
     "point": ([[1.0], {}], [None]),

@@ -67,7 +67,9 @@ def test_a_name_that_nobody_has_has_no_link_to_take_back():
     assert claim(s, "Annn")
 
 
-@pytest.mark.parametrize("written", ["Zoe\u0308", "Zo\u00eb"])
+@pytest.mark.parametrize(
+    "written", ["Zoe\u0308", "Zo\u00eb", " Zo\u00eb\n", "Ann\t Lee", "Ann\u00a0Lee"]
+)
 def test_a_name_made_in_python_is_that_of_the_page(written):
     s = study()
     s.tell(s.ask(rater=written), "a")

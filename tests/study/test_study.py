@@ -370,6 +370,64 @@ def test_undo_of_a_report(nudge, replay):
         study.report_preference(np.eye(3)[0], np.eye(3)[0])
 
 
+def test_what_is_reported_is_returned_whatever_others_do_meanwhile(nudge, monkeypatch):
+    study = gd.create_study(SPHERE, nudge(), rng=0)
+    other = gd.load_study(study.name, study.storage, method=nudge())
+    log_result = study._log_result
+    monkeypatch.setattr(study, "_log_result", lambda: (other.ask(), log_result()))
+    told = study.report_preference(np.eye(3)[0], np.eye(3)[1])
+    assert (told.id, told.role) == (0, "report")
+    assert [duel.role for duel in study.duels] == ["report", "question"]
+
+
+@pytest.mark.parametrize("between", ["tell", "undo"])
+def test_an_undo_that_is_tried_again_returns_what_it_took_back(nudge, between):
+    """After a connection that was lost in its turn, when others have written meanwhile."""
+
+    class Lost(MemoryStorage):
+        def write(self, name, act, durable=True):
+            if self.lost:
+                self.lost = False
+
+                def fails(log):
+                    act(log)
+                    raise ConnectionError
+
+                with pytest.raises(ConnectionError):
+                    super().write(name, fails)
+                if between == "tell":
+                    other.tell(second.id, "a")
+                else:
+                    other.undo()
+            return super().write(name, act, durable)
+
+    storage = Lost()
+    storage.lost = False
+    study = gd.create_study(SPHERE, nudge(), rng=0, storage=storage, study_name="s")
+    other = gd.load_study("s", storage, method=nudge())
+    first, second = study.ask(), study.ask()
+    study.tell(first, "a")
+    storage.lost = True
+    taken = study.undo()
+    if between == "tell":
+        assert (taken.id, taken.state) == (second.id, "open")
+        assert study.duel(first.id).state == "answered"
+    else:
+        assert taken is None
+
+
+def test_ids_of_answered_duels_come_the_last_first(nudge):
+    study = gd.create_study(SPHERE, nudge(), rng=0)
+    for said, rater in (("a", "ann"), ("skip", "bob"), ("tie", "ann"), ("b", None)):
+        study.tell(study.ask(rater=rater), said, rater=rater)
+    study.report_preference(np.eye(3)[0], np.eye(3)[1], rater="bob")
+    study.ask()
+    assert study.answered_ids() == [4, 3, 2, 1, 0]
+    assert study.answered_ids("bob") == [4, 1]
+    study.undo("bob")
+    assert study.answered_ids("bob") == [1]
+
+
 # -- the end ---------------------------------------------------------------------------------------
 
 

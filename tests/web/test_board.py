@@ -298,12 +298,25 @@ def test_what_cannot_be_told_is_named():
         board.shown(board.duel(0), "top")
     with pytest.raises(ArgumentError, match="accuracy"):
         create(accuracy=-1.0)
-    for lang in ("German, please", "", 'de" onload="'):
+    for lang in ("German, please", "", 'de" onload="', "xx", "qq-DE", "german", "x"):
         with pytest.raises(ArgumentError, match='lang must be a language such as "de"'):
             create(lang=lang)
+    for lang in ("DE", "pt-BR", "zh-Hant-TW", "gsw"):
+        assert create(lang=lang).lang == lang
     assert not board.tell(0, "left", "bob")  # it is Ann's
     assert not board.tell(0, "left", "ann", run="another study")
     assert board.study.progress().answered == 0
+
+
+def test_a_question_that_went_to_someone_else_by_another_server_is_not_answered():
+    study = gd.create_study(gd.Rotations(2), rng=0, study_name="s", lease=0.05)
+    here, there = Board(study), Board(gd.load_study("s", study.storage))
+    number = here.ask("ann")["id"]
+    time.sleep(0.06)
+    assert there.ask("bob")["id"] == number
+    assert not here.tell(number, "left", "ann")
+    assert there.tell(number, "right", "bob")
+    assert study.duel(number).rater == "bob"
 
 
 def test_the_version_grows_with_every_change():

@@ -371,6 +371,78 @@ def test_a_lost_reply_costs_no_answer_and_no_word(page, live):
     assert study.progress().answered == 3
 
 
+def test_an_error_that_lasts_is_told_and_tried_again_when_asked(page, live, tmp_path):
+    """Of the database, of the server, and of the network; meanwhile no answer is lost."""
+    file, away = tmp_path / "s.db", tmp_path / "away.db"
+    study = gd.create_study(gd.Sphere(3), storage=f"sqlite:///{file}", study_name="s", rng=0)
+    impatient(page)
+    page.goto(live(create_app(Board(study, lambda _: "Some words"))).address)
+    ready(page)
+    notice, retry = page.locator("[data-part=notice]"), page.locator("[data-do=retry]")
+    sent = []
+    page.on("request", lambda request: sent.append(request.url))
+
+    file.rename(away)  # until somebody puts it back
+    page.keyboard.press("ArrowLeft")
+    retry.wait_for()
+    assert "database fails" in notice.inner_text()
+    assert "not stored yet" in notice.inner_text()
+    tries = len(sent)
+    page.keyboard.press("ArrowRight")  # which hides nothing, and is no answer
+    page.wait_for_timeout(700)
+    assert len(sent) == tries > 2
+    assert "database fails" in notice.inner_text()
+    retry.click()
+    page.wait_for_selector("text=Trying again")
+    retry.wait_for()
+    away.rename(file)
+    retry.click()
+    page.wait_for_selector("[data-question='1'][data-state=question]")
+    assert notice.is_hidden()
+    assert study.duels[0].answer == study.duels[0].left  # the first key
+
+    page.route("**/tell", lambda route: route.abort("connectionreset"))
+    page.keyboard.press("ArrowLeft")
+    retry.wait_for()
+    assert "does not answer" in notice.inner_text()
+    page.unroute("**/tell")
+    page.wait_for_selector("[data-question='2'][data-state=question]")  # by itself, in the end
+    assert notice.is_hidden()
+
+    page.route("**/tell", lambda route: route.fulfill(status=500, body="{}"), times=1)
+    page.keyboard.press("ArrowLeft")
+    retry.click()
+    page.wait_for_selector("[data-question='3'][data-state=question]")
+    assert [duel.answer == duel.left for duel in study.duels] == [True] * 3 + [False]
+
+
+def test_an_error_does_not_bring_back_a_question_that_has_its_answer(page, live):
+    study = gd.create_study(gd.Sphere(3), study_name="s", rng=0)
+    page.goto(live(create_app(Board(study, lambda _: "Some words", answers=1))).address)
+    ready(page)
+    page.keyboard.press("ArrowLeft")
+    page.wait_for_selector("[data-state=done]")
+    page.route("**/history*", lambda route: route.fulfill(status=500, body="{}"), times=1)
+    page.keyboard.press("h")
+    page.click("[data-do=retry]")
+    page.wait_for_selector("dialog[open]")
+    assert page.locator("[data-state=done]").count() == 1
+
+
+def impatient(page):
+    """Have the page try again for a second where it does for twenty, and later in three."""
+
+    def served(route):
+        reply = route.fetch()
+        body = reply.text()
+        for long, short in (("PATIENCE = 20000", 1000), ("LATER = 60000", 3000)):
+            assert long in body
+            body = body.replace(long, f"{long.split()[0]} = {short}")
+        route.fulfill(response=reply, body=body)
+
+    page.route("**/static/duel.js", served)
+
+
 def test_a_double_click_is_one_answer(page, address, leveller):
     page.goto(address)
     ready(page)
@@ -926,11 +998,8 @@ def _png() -> bytes:
     return file.getvalue()
 
 
-def test_the_widget_in_a_page_that_is_not_ours(page):
-    pytest.importorskip("anywidget", reason="anywidget is not installed")
-    study = gd.create_study(PLANE, x0=np.eye(2), rng=0)
-    picture = Content(_png(), "image/png")
-    widget = DuelWidget(study, lambda r: Turned(picture, float(PLANE.to_angle(r)), (60, 40)))
+def show_widget(page, widget, source=None):
+    """Show a widget in a page of somebody else, and answer it as its kernel would."""
 
     def hear(message):
         sent = []
@@ -947,16 +1016,28 @@ def test_the_widget_in_a_page_that_is_not_ours(page):
              const address = URL.createObjectURL(new Blob([source], { type: "text/javascript" }));
              const { default: widget } = await import(address);
              let tell;
+             globalThis.kernel = Promise.resolve(); // at work until this is done
              widget.render({ el: cell, model: {
                get: () => "Which one?",
                set: () => {}, save_changes: () => {},
                on: (_, heard) => (tell = heard),
-               send: async (message) => tell(await hear(message)) } }); }""",
-        widget._esm,
+               send: async (message) => {
+                 await kernel;
+                 tell(await hear(message));
+               } } }); }""",
+        source or widget._esm,
     )
-    page.wait_for_selector(".duel[data-state=question] img")
-    assert page.locator(".frame").first.bounding_box()["width"] > 100
+    page.wait_for_selector(".duel[data-state=question] img, .duel[data-state=question] pre")
     assert page.evaluate("getComputedStyle(theirs).borderRadius") == before
+
+
+def test_the_widget_in_a_page_that_is_not_ours(page):
+    pytest.importorskip("anywidget", reason="anywidget is not installed")
+    study = gd.create_study(PLANE, x0=np.eye(2), rng=0)
+    picture = Content(_png(), "image/png")
+    widget = DuelWidget(study, lambda r: Turned(picture, float(PLANE.to_angle(r)), (60, 40)))
+    show_widget(page, widget)
+    assert page.locator(".frame").first.bounding_box()["width"] > 100
     page.keyboard.press("ArrowLeft")  # the notebook's, not ours
     page.click(".pane[data-side=right] button")
     page.wait_for_function("() => document.querySelector('.duel').dataset.question === '1'")
@@ -965,6 +1046,26 @@ def test_the_widget_in_a_page_that_is_not_ours(page):
     page.wait_for_function("() => document.querySelector('.duel').dataset.question === '2'")
     assert study.duels[0].answer != study.duels[0].left
     assert study.duels[1].answer == "tie"
+
+
+def test_the_widget_says_that_its_kernel_does_not_answer(page):
+    pytest.importorskip("anywidget", reason="anywidget is not installed")
+    study = gd.create_study(gd.Sphere(3), rng=0)
+    widget = DuelWidget(study, lambda _: "Some words")
+    assert "patience: 15000" in widget._esm
+    show_widget(page, widget, widget._esm.replace("patience: 15000", "patience: 300"))
+    notice = page.locator("[data-part=notice]")
+    page.click(".pane[data-side=left] button")
+    page.wait_for_selector("[data-question='1'][data-state=question]")
+    assert notice.is_hidden()
+    page.evaluate("() => { kernel = new Promise((done) => (globalThis.end = done)); }")
+    page.click(".pane[data-side=left] button")
+    notice.wait_for()
+    assert "kernel does not answer" in notice.inner_text()
+    page.evaluate("end()")  # it was at work on something else
+    page.wait_for_selector("[data-question='2'][data-state=question]")
+    assert notice.is_hidden()
+    assert study.progress().answered == 2
 
 
 @pytest.mark.slow

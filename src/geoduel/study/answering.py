@@ -14,11 +14,13 @@ from .._numerics.arrays import Array
 from .._support.progress import progress_bar
 from ..errors import (
     AlreadyAnsweredError,
+    GeoduelError,
     NothingToAskError,
     OracleError,
     StudyFinishedError,
 )
 from ..oracles.base import Oracle, answers
+from . import holders
 from .ranking import LETTERS
 from .records import Duel
 from .storage.base import Storage
@@ -27,6 +29,8 @@ __all__ = ["Answering", "Asked"]
 
 WAITS = (0.005, 1.0)  # seconds between two looks at whether there is a question, first and longest
 LONGER = 1.25  # each is so much longer than the last, so that no wait is much longer than needed
+RENEWALS = 3  # of a lease while it runs, so that one may fail
+OFTEN = 0.2  # seconds between two of them at least: each is an event in the log
 logger = logging.getLogger("geoduel")
 
 
@@ -36,8 +40,11 @@ class Asked(Protocol):
     @property
     def storage(self) -> Storage: ...
 
+    settings: dict[str, Any]
+
     def ask(self) -> Duel: ...
     def _tell(self, duel: Duel, answer: str, *, durable: bool) -> Duel: ...
+    def _renew(self, at_work: dict[int, str]) -> None: ...
 
 
 class Settler:
@@ -86,6 +93,39 @@ class Settler:
                 self._settle()
             except Exception as error:
                 self._error = error
+
+
+class Renewer:
+    """Renews the leases of questions at work in a thread of its own, however long they take.
+
+    Parameters
+    ----------
+    study : Study
+        Which asked them.
+    at_work : dict of int to str
+        Who holds which question; it may change at any time.
+    """
+
+    def __init__(self, study: Asked, at_work: dict[int, str]) -> None:
+        self._study, self._at_work = study, at_work
+        self._every = max(OFTEN, study.settings["lease"] / RENEWALS)
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._work, daemon=True)
+
+    def __enter__(self) -> Renewer:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._over.set()
+        self._thread.join()
+
+    def _work(self) -> None:
+        while not self._over.wait(min(self._every, threading.TIMEOUT_MAX)):
+            try:
+                self._study._renew(dict(self._at_work))
+            except GeoduelError as error:  # the next one may succeed; telling says what is wrong
+                logger.info("leases were not renewed: %s", error)
 
 
 def answered(oracle: Oracle, points: Sequence[Array], executor: Any = None) -> str:
@@ -142,6 +182,7 @@ class Answering:
         self.deadline, self.callbacks = deadline, tuple(callbacks)
         self.begun = self.answered = 0
         self.over = threading.Event()
+        self.at_work: dict[int, str] = {}  # questions, and who holds them
         self.threads: set[int] = set()  # at work: who calls `Study.stop` from one means this run
         self.error: BaseException | None = None
         self.turn = threading.Lock()
@@ -151,7 +192,11 @@ class Answering:
         """Answer until enough, or the study or the time is over; raise what went wrong first."""
         total = None if math.isinf(self.most) else int(self.most)
         settle = self.study.storage.settle
-        with progress_bar(progress, None, total) as self.show, Settler(settle) as self.disk:
+        with (
+            Renewer(self.study, self.at_work),
+            progress_bar(progress, None, total) as self.show,
+            Settler(settle) as self.disk,
+        ):
             others = [threading.Thread(target=self._work, daemon=True) for _ in range(workers - 1)]
             for thread in others:
                 thread.start()
@@ -175,7 +220,11 @@ class Answering:
         counts = True
         try:
             while (duel := self._next(in_place=not counts)) is not None:
-                counts = self._answer(duel)
+                self.at_work[duel.id] = holders.me()
+                try:
+                    counts = self._answer(duel)
+                finally:
+                    del self.at_work[duel.id]
         except BaseException as error:
             with self.turn:
                 self.error = self.error or error
@@ -234,7 +283,7 @@ class Answering:
         """Store an answer, None if none is wanted; a callback is a promise that the disk has it."""
         try:
             told = self.study._tell(duel, answer, durable=bool(self.callbacks))
-        except AlreadyAnsweredError as error:  # it took longer than the lease
+        except AlreadyAnsweredError as error:  # it slept beyond its lease, or an undo came
             logger.info("an answer came too late: %s", error)
             return None
         if not self.callbacks:

@@ -235,9 +235,9 @@ class Assigner:
 
 
 def _held(entry: Entry, now: float) -> float:
-    """Seconds for which a question has been out; from now on where a clock was wrong."""
-    entry.held_since = min(entry.held_since, now)
-    return now - entry.held_since
+    """Seconds for which a lease has run; from now on where a clock was wrong."""
+    entry.held_since, entry.leased = min(entry.held_since, now), min(entry.leased, now)
+    return now - entry.leased
 
 
 def _question(duel: int, a: Any, b: Any, role: str, left: str | None, **more: Any) -> Event:

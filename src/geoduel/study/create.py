@@ -120,7 +120,8 @@ def create_study(
     iterations : int, optional
         Most iterations of the method.
     lease : float
-        Seconds after which a question without an answer may be asked of someone else.
+        Seconds after which a question without an answer may be asked of someone else, unless an
+        oracle of `Study.optimize` is at work on it.
     repeats : float, optional
         Share of questions that are asked of the same rater again, with sides flipped, to see how
         consistent the answers are. A share that is given applies from the first question on. By

@@ -238,6 +238,7 @@ RULES: dict[str, Rule] = {
         "a digest",
         lambda v: isinstance(v, str) and re.fullmatch("[0-9a-f]{32}", v) is not None,
     ),
+    "yes": ("true", lambda v: v is True),
     "level": ("a number", _is_level),
     "value": ("anything", lambda v: True),
     "point": ("numbers", lambda v: v is not None),
@@ -258,7 +259,7 @@ FIELDS: dict[str, dict[str, str]] = {
         "more": "points?",
         "order": "order?",
     },
-    "lease": {"duel": "count"},
+    "lease": {"duel": "count", "renewed": "yes?"},
     "answer": {
         "duel": "count",
         "answer": "answer",

@@ -5,7 +5,8 @@ A study is an append-only list of events, one JSON line each, numbered 1, 2, ...
     question   a pair goes out: duel, a, b, role, left, rater, and where in the method it belongs;
                of a catalogue, also the indices of the items; further points are in more, and the
                order in which all are shown in order
-    lease      an unanswered duel goes out again, perhaps to someone else
+    lease      an unanswered duel goes out again, perhaps to someone else; renewed: its holder is
+               still at work on it
     answer     "a", "b", "tie" or "skip"; infeasible: "a", "b" or "both", of points that cannot be;
                strength: "slightly" or "clearly", where one was stated; to more than two points
                also as `ranking` says
@@ -133,6 +134,7 @@ class Entry:
     withdrawn: bool = False
     holder: str | None = None
     held_since: float = 0.0
+    leased: float = 0.0  # since when its lease counts: later than it is held, where it was renewed
     more: tuple[Any, ...] = ()  # points beyond a and b
     order: str | None = None  # letters of all points, as shown
 
@@ -306,11 +308,15 @@ class Book:
 
     def _lease(self, number: int, event: Event) -> None:
         entry = self.open[event["duel"]]
+        if event.get("renewed"):
+            entry.leased = event["time"]
+            return
         entry.rater = event.get("rater")
         self._hold(entry, event)
 
     def _hold(self, entry: Entry, event: Event) -> None:
-        entry.holder, entry.held_since = event.get("holder"), event["time"]
+        entry.holder = event.get("holder")
+        entry.held_since = entry.leased = event["time"]
 
     def _answer(self, number: int, event: Event) -> None:
         entry, answer = self.open[event["duel"]], event["answer"]

@@ -32,7 +32,7 @@ def rater_name(text: str) -> str:
     >>> rater_name("  Ann  Lee ")
     'Ann Lee'
     """
-    name = " ".join(composed(text).split())
+    name = composed(text)
     if not 1 <= len(name) <= 40 or not _WITHIN.sub("", name).isprintable():
         raise ArgumentError(f"a rater's name has 1 to 40 printable characters, got {text[:60]!r}")
     return name
@@ -50,7 +50,7 @@ def holders(study: Study, rater: str) -> list[str]:
     A name was given away, or it has a question, or a link of it was taken back.
     """
     alike = _alike(rater)
-    known = {duel.rater for duel in study.duels if duel.rater} | {*link_numbers(study)}
+    known = study._asked() | {*link_numbers(study)}
     given = study.user_attrs.get(_TAKEN + alike)
     known |= {given} if isinstance(given, str) else set()
     return sorted(name for name in known if _alike(name) == alike)

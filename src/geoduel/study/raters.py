@@ -20,8 +20,8 @@ CHANCE = 0.05  # of so many wrong answers to easy questions, by coin: below it a
 
 
 def composed(name: str) -> str:
-    """The one of several spellings that look the same and mean the same: "ë" in one character."""
-    return unicodedata.normalize("NFC", name)
+    """The one of several spellings that look the same: "ë" in one character, no needless space."""
+    return " ".join(unicodedata.normalize("NFC", name).split())
 
 
 @dataclass(frozen=True)

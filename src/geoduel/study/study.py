@@ -266,6 +266,30 @@ class Study:
                 raise ArgumentError(f"study {self.name!r} has no duel {number}")
             return self._duel(self._book.entries[number])
 
+    def answered_ids(self, rater: str | None = None) -> list[int]:
+        """Return the ids of the duels with an answer, the last first.
+
+        Parameters
+        ----------
+        rater : str, optional
+            Those that this rater answered, by default all. `duel` returns one of them, without the
+            time that all take where there are many.
+        """
+        rater = self._who(rater)
+        with self._lock:
+            self._journal.read()
+            return [
+                entry.id
+                for entry in reversed(self._book.entries)
+                if entry.answer is not None and (rater is None or entry.rater == rater)
+            ]
+
+    def _asked(self) -> set[str]:
+        """Names of the raters who have or had a question."""
+        with self._lock:
+            self._journal.read()
+            return {entry.rater for entry in self._book.entries if entry.rater}
+
     @property
     def open_duels(self) -> list[Duel]:
         """Duels that wait for an answer, oldest first."""
@@ -398,6 +422,20 @@ class Study:
         logger.debug("study %r: duels %s are asked of %s", self.name, ids, rater or "anybody")
         return duels[0] if n == 1 else duels
 
+    def _renew(self, at_work: dict[int, str]) -> None:
+        """Let the leases of questions begin anew, by ids, for those who still hold them."""
+
+        def decide() -> list[Event]:
+            entries = ((self._book.open.get(duel), who) for duel, who in at_work.items())
+            return [
+                {"kind": "lease", "duel": entry.id, "holder": who, "renewed": True}
+                for entry, who in entries
+                if entry is not None and entry.holder == who
+            ]
+
+        with self._lock:
+            self._journal.write(decide, durable=False)
+
     # -- telling ---------------------------------------------------------------------------------
 
     def tell(
@@ -517,11 +555,18 @@ class Study:
         who = {"rater": name} if (name := self._who(rater)) else {}
         pair = [np.asarray(point, self._player.dtype).tolist() for point in points]
         event = {"kind": "report", "better": pair[0], "worse": pair[1], **who}
+        at = -1
+
+        def decide() -> list[Event]:
+            nonlocal at
+            at = len(self._book.entries)
+            return [event]
+
         with self._lock:
-            self._journal.write(lambda: [event])
+            self._journal.write(decide)
             logger.debug("study %r: a preference is reported by %s", self.name, rater)
             self._log_result()
-            return self._duel(self._book.entries[-1])
+            return self._duel(self._book.entries[at])
 
     def enqueue(self, a: Any, b: Any, rater: str | None = None) -> Duel:
         """Put a pair of one's own: it is asked next, before new questions of the method.
@@ -628,10 +673,11 @@ class Study:
         """
         rater = self._who(rater)
         wanted = None if duel is None else _number(duel)
-        taken: list[int] = []
+        taken: int | None = None
 
         def decide() -> list[Event]:
-            last = self._last(rater)
+            nonlocal taken
+            taken, last = None, self._last(rater)
             if last is None or wanted not in (None, last.duel):
                 return []
             if self._book.is_built_on(last):
@@ -639,15 +685,15 @@ class Study:
                     f"the last answer of rater {rater!r}, to duel {last.duel}, cannot be taken "
                     "back: others have answered what followed from it"
                 )
-            taken.append(last.duel)
+            taken = last.duel
             event: Event = {"kind": "undo", "number": last.number, "rater": rater}
             return [event if rater else event | {"rater": None, "holder": holders.me()}]
 
         with self._lock:
             self._journal.write(decide)
-            logger.debug("study %r: the answers to duels %s are taken back", self.name, taken)
+            logger.debug("study %r: the answer to duel %s is taken back", self.name, taken)
             self._log_result()
-            return self._duel(self._book.entries[taken[0]]) if taken else None
+            return None if taken is None else self._duel(self._book.entries[taken])
 
     def last_answered(self, rater: str | None = None) -> int | None:
         """Return the id of the duel whose answer `undo` would take back; None if there is none."""
@@ -1185,7 +1231,8 @@ class Study:
     ) -> None:
         """Let an oracle answer, here and in other processes at the same time.
 
-        While others hold all questions that are useful, it waits for them. Once it has returned,
+        While others hold all questions that are useful, it waits for them. Its own questions stay
+        its own for as long as the oracle takes, beyond the study's ``lease``. Once it has returned,
         all answers are on the disk; with callbacks, each is before they are called.
 
         Parameters

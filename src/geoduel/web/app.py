@@ -1099,7 +1099,8 @@ async def _invalid(request: Request, error: Any) -> Response:
 async def _known(request: Request, error: Any) -> Response:
     if isinstance(error, StorageError):
         log.error("storage: %s", error)
-        return _problem(request, 503, "the study cannot be reached just now", {"retry-after": "2"})
+        why = "the study's database fails; the server's log says why"
+        return _problem(request, 503, why, {"retry-after": "2"})
     board = _hub(request).boards.get(request.path_params.get("key", ""))
     if isinstance(error, UnknownStudyError) and board is not None:  # deleted meanwhile
         _close(board, error)

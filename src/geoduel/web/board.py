@@ -51,7 +51,15 @@ ANSWERS = (*SIDES, "a", "b", "tie", "skip")
 CANNOT = re.compile(r"(left|right|a|b|both) infeasible")
 GRADED = re.compile(rf"(left|right|a|b) ({'|'.join(STRENGTHS)})")
 RANKING = re.compile(r"[1-6](=?[1-6])*(>[1-6](=?[1-6])*)*")  # by the places on the page
-_LANG = re.compile(r"[A-Za-z]{2,8}(-[A-Za-z0-9]{1,8})*")
+_LANG = re.compile(r"([A-Za-z]{2,3})(-[A-Za-z0-9]{1,8})*")
+_LANGS = (  # of two letters, in ISO 639; those of three are thousands, and taken as they are
+    "aa ab ae af ak am an ar as av ay az ba be bg bh bi bm bn bo br bs ca ce ch co cr cs cu cv cy "
+    "da de dv dz ee el en eo es et eu fa ff fi fj fo fr fy ga gd gl gn gu gv ha he hi ho hr ht hu "
+    "hy hz ia id ie ig ii ik io is it iu ja jv ka kg ki kj kk kl km kn ko kr ks ku kv kw ky la lb "
+    "lg li ln lo lt lu lv mg mh mi mk ml mn mr ms mt my na nb nd ne ng nl nn no nr nv ny oc oj om "
+    "or os pa pi pl ps pt qu rm rn ro ru rw sa sc sd se sg sh si sk sl sm sn so sq sr ss st su sv "
+    "sw ta te tg th ti tk tl tn to tr ts tt tw ty ug uk ur uz ve vi vo wa wo xh yi yo za zh zu"
+)
 _CACHE_BYTES = 64_000_000
 _SLOW = 0.06  # seconds to draw a choice; beyond it the next question is fetched ahead
 _FEWEST = 3  # answers before a stated accuracy is believed
@@ -166,10 +174,12 @@ class Board:
                 text(value, name)
         self.study, self.render = study, _of_items(study, render) or plain
         self.title, self.question = title or study.name, question
-        if lang is not None and not _LANG.fullmatch(text(lang, "lang")):
-            raise ArgumentError(
-                f'lang must be a language such as "de" or "pt-BR", got {lang!r:.80}'
-            )
+        if lang is not None:
+            found = _LANG.fullmatch(text(lang, "lang"))
+            if not found or (len(found[1]) == 2 and found[1].lower() not in _LANGS.split()):
+                raise ArgumentError(
+                    f'lang must be a language such as "de" or "pt-BR", got {lang!r:.80}'
+                )
         self.lang = lang or "en"
         self.accuracy = None if accuracy is None else positive(accuracy, "accuracy")
         self.ranking, self.results = (
@@ -291,6 +301,7 @@ class Board:
             )
         if run is not None and run != self.run:
             return False
+        self._open.pop(duel_id, None)  # it may have gone to someone else by another server
         duel = self.duel(duel_id)
         if duel.rater not in (None, rater):
             return False
@@ -303,10 +314,8 @@ class Board:
         try:
             told = self.study.tell(duel.id, answer, rater=rater)
         except AlreadyAnsweredError:
-            self._open.pop(duel.id, None)
             stored = self.study.duel(duel.id)  # perhaps this one, whose reply was lost
             return stored.rater == rater and _same(stored, answer)
-        self._open.pop(duel.id, None)
         self.version += 1
         self._since[rater] += told.answer != "skip"
         return True
@@ -602,11 +611,8 @@ class Board:
 
     def history(self, rater: str | None, start: int = 0, count: int = 12) -> dict[str, Any]:
         """Return answered questions, the last first, with both panes; of all raters for None."""
-        done = [
-            duel
-            for duel in reversed(self.study.duels)
-            if duel.state == "answered" and (rater is None or duel.rater == rater)
-        ]
+        done = self.study.answered_ids(rater)
+        shown = [self.study.duel(number) for number in done[start : start + count]]
         page = [
             {
                 "id": duel.id,
@@ -614,7 +620,8 @@ class Board:
                 "when": duel.answered,
                 **self._panes(duel),
             }
-            for duel in done[start : start + count]
+            for duel in shown
+            if duel.answer is not None  # it may have been taken back just now
         ]
         return {"total": len(done), "start": start, "duels": page}
 

@@ -533,6 +533,25 @@ def test_a_name_that_was_deleted_elsewhere_is_free(url):
         there.create("s", "{}")
 
 
+@pytest.mark.parametrize("what", ["delete", "read", "write"])
+def test_a_deleted_study_is_not_taken_for_the_one_that_has_its_number(url, what):
+    """SQLite gives a number again: to delete a study twice deleted another one."""
+    here, there = sql.SQLStorage(url), sql.SQLStorage(url)
+    here.create("s", "{}", [Row(1, "{}", "0")])
+    assert len(there.read("s", 0)) == 1
+    here.delete("s")
+    here.create("t", "{}", [Row(1, "{}", "1")])
+    calls = {
+        "delete": lambda: there.delete("s"),
+        "read": lambda: there.read("s", 0),
+        "write": lambda: there.write("s", lambda log: log.append([Row(2, "{}", "2")])),
+    }
+    with pytest.raises(errors.UnknownStudyError):
+        calls[what]()
+    assert there.names() == ["t"]
+    assert here.read("t", 0) == there.read("t", 0) == [Row(1, "{}", "1")]
+
+
 def test_the_last_snapshot_is_kept(url):
     storage = sql.SQLStorage(url)
     storage.create("s", "{}")

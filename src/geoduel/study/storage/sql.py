@@ -137,6 +137,7 @@ class SQLStorage(Storage):
 
     def delete(self, name: str) -> None:
         def act(db: Any) -> None:
+            self._ids.pop(name, None)  # SQLite gives the number of a deleted study to the next one
             study = self._id(db, name)
             self._do(db, "DELETE FROM geoduel_snapshots WHERE study = ?", study)
             self._do(db, "DELETE FROM geoduel_events WHERE study = ?", study)
@@ -146,20 +147,13 @@ class SQLStorage(Storage):
         self._ids.pop(name, None)
 
     def read(self, name: str, after: int) -> list[Row]:
-        def act(db: Any) -> list[Row]:
-            study = self._id(db, name)
-            rows = self._read(db, study, after)
-            if not rows:
-                self._look(db, name, study)
-            return rows
-
-        return self._run(act, reading=True)
+        return self._run(lambda db: self._read(db, name, self._id(db, name), after), reading=True)
 
     def write(self, name: str, act: Callable[[Log], Any], durable: bool = True) -> Any:
         def turn(db: Any) -> Any:
             study = self._id(db, name)
             self._look(db, name, study, self._database.row_lock)
-            return act(_OpenLog(self, db, study))
+            return act(_OpenLog(self, db, name, study))
 
         return self._run(turn, durable=durable)
 
@@ -216,18 +210,24 @@ class SQLStorage(Storage):
 
     def _look(self, db: Any, name: str, study: int, lock: str = "") -> None:
         """UnknownStudyError if a study is there no longer."""
-        here = "SELECT id FROM geoduel_studies WHERE id = ? AND name = ?" + lock
-        if self._one(db, here, study, name) is None:
-            self._ids.pop(name, None)  # another one may come to have the name
-            raise UnknownStudyError(name)
+        here = "SELECT name FROM geoduel_studies WHERE id = ?" + lock
+        if self._one(db, here, study) != name:
+            self._forget(name)
 
-    def _read(self, db: Any, study: int, after: int) -> list[Row]:
+    def _forget(self, name: str) -> None:
+        self._ids.pop(name, None)  # another one may come to have the name, or the number
+        raise UnknownStudyError(name)
+
+    def _read(self, db: Any, name: str, study: int, after: int) -> list[Row]:
         rows = (
             "SELECT number, line, digest FROM geoduel_events "
             "WHERE study = ? AND number > ? ORDER BY number"
         )
-        held = "SELECT events FROM geoduel_studies WHERE id = ?"
-        count = self._one(db, held, study) if self._schema >= 3 else None
+        events = "events" if self._schema >= 3 else "NULL"
+        about = self._do(db, f"SELECT name, {events} FROM geoduel_studies WHERE id = ?", study)
+        called, count = about.fetchone() or (None, None)
+        if called != name:
+            self._forget(name)
         found = [Row(*row) for row in self._do(db, rows, study, after)]
         last = found[-1].number if found else after
         if count is not None and last < count:  # more are there where somebody wrote meanwhile
@@ -340,11 +340,11 @@ class SQLStorage(Storage):
 class _OpenLog:
     """The log of one study within a transaction."""
 
-    def __init__(self, storage: SQLStorage, db: Any, study: int) -> None:
-        self._storage, self._db, self._study = storage, db, study
+    def __init__(self, storage: SQLStorage, db: Any, name: str, study: int) -> None:
+        self._storage, self._db, self._name, self._study = storage, db, name, study
 
     def read(self, after: int) -> list[Row]:
-        return self._storage._read(self._db, self._study, after)
+        return self._storage._read(self._db, self._name, self._study, after)
 
     def append(self, rows: Sequence[Row]) -> None:
         self._storage._append(self._db, self._study, rows)

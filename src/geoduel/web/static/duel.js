@@ -2,7 +2,7 @@
 //
 // `server.send(action, body)` asks for questions and tells answers; it resolves to the reply or
 // rejects with an error that has a `status` (0: no connection). `server.url(path)` is where a
-// pane's picture is found.
+// pane's picture is found. After `server.patience` ms without a reply the page says `server.slow`.
 
 const KEYS = { ArrowLeft: "left", ArrowRight: "right", ArrowUp: "tie", ArrowDown: "skip" };
 const CANNOT = { ArrowLeft: "left infeasible", ArrowRight: "right infeasible",
@@ -11,6 +11,8 @@ const GRADED = { 1: "left clearly", 2: "left slightly", 3: "right slightly",
   4: "right clearly" }; // where strengths are asked for
 const SIDES = ["left", "right"];
 const PASSING = [0, 429, 502, 503, 504]; // no connection, too many requests, a server that is away
+const PATIENCE = 20000; // ms for which a request is sent again and again; then the page says what is wrong
+const LATER = 60000; // ms until it is sent again, where nobody asks for it
 const PAUSE = 200; // ms in which a question takes no answer: nobody can have looked at it
 
 const HEARD = 2; // seconds of each sound or film before it may be judged, or all of a shorter one
@@ -37,7 +39,8 @@ const MARKUP = `
   <div class="bar" role="progressbar" aria-label="Progress of the study" aria-valuemin="0"
     aria-valuemax="100"><span></span></div>
   <p class="hidden" role="status" data-part="status"></p>
-  <div class="notice" role="alert" data-part="notice" hidden></div>
+  <div class="notice" role="alert" data-part="notice" hidden><span data-part="said"></span>
+    <button type="button" data-do="retry" hidden>Try again</button></div>
   <section class="ask" data-part="ask">
     <h1 data-part="question" tabindex="-1"></h1>
     <div class="panes" data-part="panes"></div>
@@ -140,6 +143,7 @@ export function mount(root, server, options = {}) {
   let run, last = null; // of the latest reply: its run, and the question that undo would ask again
   let question = null, outcome = null, busy = false, timed = false, beyond = false, start = 0, waiter = 0;
   let players = null; // where there are sounds or films
+  let retry = null; // does again what has failed
   let unseen = false; // whether one of the choices cannot be shown
 
   const ending = options.ending?.({ root, part, button, call, alone, again, notice, fill: (...all) => fill(...all, server.url), say });
@@ -154,19 +158,43 @@ export function mount(root, server, options = {}) {
   // What is sent again says what it is about, so that it is done once though a reply was lost.
   async function call(action, more = {}) {
     const body = { rater, beyond, run, ...more };
-    for (let attempt = 0; ; attempt++) {
+    // Sooner at first, for a server that is just being started again.
+    for (let began = performance.now(), pause = 300; ; pause = Math.min(3000, 1.6 * pause)) {
+      const slow = server.patience && setTimeout(() => notice(server.slow), server.patience);
       try {
         const reply = await server.send(action, body);
         if (!timed) notice(""); // one with an end of its own stays until then
         return reply;
       } catch (error) {
         if (!PASSING.includes(error.status)) throw error;
-        if (error.status !== 429)
-          notice("The server does not answer. Trying again; your answers are safe.");
-        // Sooner at first, for a server that is just being started again.
-        await new Promise((done) => setTimeout(done, Math.min(3000, 300 * 1.6 ** attempt)));
+        if (performance.now() - began < PATIENCE) {
+          if (error.status !== 429)
+            notice("The server does not answer. Trying again; your answers are safe.");
+          await new Promise((done) => setTimeout(done, pause));
+        } else if (await asked(lasting(error, action))) [began, pause] = [performance.now(), 300];
+      } finally {
+        clearTimeout(slow);
       }
     }
+  }
+
+  // What is said of an error that lasts.
+  function lasting({ status, message }, action) {
+    const why = status && message ? `The server says: ${message}.` : "The server does not answer.";
+    return `${why} ${action === "tell" ? "Your last answer is not stored yet: keep this page open."
+      : "Your answers are safe."}`;
+  }
+
+  // Offer to try again; whether that was asked for before it is time in any case.
+  function asked(text) {
+    root.removeAttribute("aria-busy"); // within which screen readers may say nothing
+    return new Promise((done) => {
+      const timer = setTimeout(done, LATER, false);
+      notice(text, 0, () => {
+        clearTimeout(timer);
+        done(true);
+      });
+    }).finally(() => root.setAttribute("aria-busy", "true"));
   }
 
   // Do one thing at a time: a second click or key while the first is under way is dropped.
@@ -180,8 +208,9 @@ export function mount(root, server, options = {}) {
     } catch (error) {
       notice(error.status === 401
         ? "This link is no longer valid. Ask for a new one."
-        : error.message || "Something went wrong. Reload the page.");
-      if (question) state("question");
+        : error.message || "Something went wrong. Reload the page.",
+        0, error.status >= 500 ? () => alone(work) : null);
+      if (root.dataset.state === "sent") state("question");
     } finally {
       busy = false;
       root.removeAttribute("aria-busy");
@@ -421,11 +450,15 @@ export function mount(root, server, options = {}) {
     part.status.textContent = text;
   }
 
-  function notice(text, milliseconds) {
+  // Say what is wrong; `again` does at a button what has failed.
+  function notice(text, milliseconds = 0, again = null) {
+    if (milliseconds && retry) return; // what is wrong matters more
     timed = Boolean(text && milliseconds);
+    retry = again;
+    button("retry")[0].hidden = !again;
     part.notice.hidden = !text;
-    if (part.notice.textContent !== text) part.notice.textContent = text;
-    if (milliseconds) setTimeout(() => part.notice.textContent === text && notice(""), milliseconds);
+    if (part.said.textContent !== text) part.said.textContent = text;
+    if (milliseconds) setTimeout(() => part.said.textContent === text && notice(""), milliseconds);
   }
 
   // -- panes -----------------------------------------------------------------------------------
@@ -619,6 +652,11 @@ export function mount(root, server, options = {}) {
     older: () => alone(() => history(start + 12)),
     close: () => part.history.close(),
     ranked: () => ranks.length && tell(ranks.join(">")),
+    retry: () => {
+      const again = retry;
+      notice("");
+      again?.();
+    },
     toggle: () => players?.toggle(),
     listen: (target) => players?.listen(target.closest("[data-side]").dataset.side),
     copy: (target) => copy(target, outcome.numbers),

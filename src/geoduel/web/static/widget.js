@@ -24,7 +24,11 @@ export default {
     root.tabIndex = -1; // the notebook has keys of its own: ours work where one has clicked
     el.classList.add("geoduel");
     el.append(root);
-    return mount(root, { send, url: (path) => pictures.get(path) ?? path },
+    // A reply that is late still counts: nothing is sent again, to a kernel that is at work.
+    const slow = "The notebook’s kernel does not answer. If it is at work, this goes on when it is done. "
+      + "If it has ended, start it and run the cells again: all that was answered before is kept "
+      + "where the study has a storage.";
+    return mount(root, { send, url: (path) => pictures.get(path) ?? path, patience: 15000, slow },
       { keys: root, solo: true, question: model.get("question"), lang: model.get("lang") });
   },
 };
