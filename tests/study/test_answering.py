@@ -9,6 +9,7 @@ import sys
 import threading
 import time
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
 from itertools import pairwise
 
 import numpy as np
@@ -77,6 +78,20 @@ def test_an_executor_runs_the_oracle(workers):
     assert study.progress().answered == 20
     if workers == 1:
         assert np.array_equal(study.recommend(), plain.recommend())
+
+
+@pytest.mark.parametrize("workers", [1, 3])
+def test_a_bar_shows_how_many_are_answered(monkeypatch, workers):
+    shown = []
+
+    @contextmanager
+    def bar(wanted, iterations, budget):
+        assert (wanted, iterations, budget) == (True, None, 7)
+        yield lambda iteration, duels: shown.append(duels)
+
+    monkeypatch.setattr("geoduel.study.answering.progress_bar", bar)
+    fresh().optimize(gd.from_objective(size), 7, workers=workers, progress=True)
+    assert shown == list(range(1, 8))
 
 
 def test_time_is_a_limit():

@@ -330,6 +330,12 @@ def test_moments_and_median_of_a_symmetric_cross_are_its_middle():
     assert np.allclose(median(cross, w), [1, 1])
 
 
+def test_no_outlier_moves_the_median_as_it_moves_the_mean():
+    """Of three points on a line it is the one between the others, however far the last."""
+    line = np.array([[0.0], [1.0], [50.0]])
+    assert median(line, np.full(3, 1 / 3))[0] == pytest.approx(1.0, abs=1.0)
+
+
 def test_median_is_the_point_of_least_expected_distance():
     draw = rng()
     c, w = draw.standard_normal((300, 3)), draw.random(300)
