@@ -134,6 +134,16 @@ def test_naming_the_points_the_other_way_round_changes_nothing():
     one, two = (answered(METHOD, LINE, at(0), answers) for answers in (SOME, swapped))
     assert np.allclose(posterior(one), posterior(two), rtol=1e-3)
     assert one.best == pytest.approx(two.best)
+    (seen,), (other,) = (METHOD.observers(LINE, state).values() for state in (one, two))
+    assert (seen.tie, seen.bias) == pytest.approx((other.tie, other.bias), rel=1e-3)
+
+
+def test_half_of_the_answers_that_ignore_the_question_are_wrong():
+    """Of each rater, who count as often as they have answered."""
+    answers = [(*q[:4], rater) for q, rater in zip(SOME, ("ann", "bob", "ann", "ann"), strict=True)]
+    state = answered(METHOD, LINE, at(0), answers)
+    seen = METHOD.observers(LINE, state)
+    assert state.noise == pytest.approx((3 * seen["ann"].lapse + seen["bob"].lapse) / 8)
 
 
 def test_mirrored_answers_give_the_mirrored_ideal():

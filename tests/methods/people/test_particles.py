@@ -32,6 +32,7 @@ from geoduel.methods.people.perception import (
     Prior,
     Traits,
 )
+from geoduel.methods.people.strengths import CLEARLY, SLIGHTLY, THRESHOLDS, unheard
 from geoduel.oracles import draw_person
 
 SPHERE, NORTH = gd.Sphere(3), np.eye(3)[0]
@@ -135,6 +136,18 @@ def test_hear_adds_an_answer_of_a_rater_and_remembers_ties():
     assert belief.answers.rater.tolist() == [0, 1, 0]
     assert belief.raters == (("ann", "bob"), (2, 1), (2, 1))
     assert np.array_equal(belief.offsets, np.zeros((2, OTHERS)))
+
+
+def test_who_calls_wide_differences_slight_is_taken_to_mean_more_by_it():
+    """And who calls them clear, less, than people do of whom nothing is known."""
+    means = []
+    for strength in (CLEARLY, 0, SLIGHTLY):
+        belief = before_answers(rng())
+        for a, b, answer in questions(4):
+            belief = hear(SPHERE, belief, a, b, answer, 1, "ann", strength)
+        heard = belief.answers.usage[:, -1] if strength else unheard()
+        means.append(np.average(THRESHOLDS, weights=heard[: len(THRESHOLDS)]))
+    assert 1.1 * means[0] < means[1] < means[2] / 1.1
 
 
 def test_weigh_is_bayes_rule():
