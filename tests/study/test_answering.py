@@ -8,7 +8,7 @@ import subprocess
 import sys
 import threading
 import time
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from contextlib import contextmanager
 from itertools import pairwise
 
@@ -78,6 +78,18 @@ def test_an_executor_runs_the_oracle(workers):
     assert study.progress().answered == 20
     if workers == 1:
         assert np.array_equal(study.recommend(), plain.recommend())
+
+
+def test_an_oracle_runs_in_the_executor_and_nowhere_else():
+    names = set()
+
+    def oracle(x, y):
+        names.add(threading.current_thread().name.split("_")[0])
+        return -1
+
+    with ThreadPoolExecutor(2, "executor") as executor:
+        fresh().optimize(oracle, 5, executor=executor)
+    assert names == {"executor"}
 
 
 @pytest.mark.parametrize("workers", [1, 3])

@@ -206,6 +206,10 @@ def test_a_tie_says_that_the_ideal_is_halfway():
     assert abs(state.best[0] - 8) < 1
 
 
+def test_shares_of_lapses_and_of_left_among_them_are_shares():
+    assert all(0 < share < 1 for kind in bisection.LAPSES[0] for share in kind)
+
+
 def test_one_who_always_says_left_is_found_out():
     rng = np.random.default_rng(1)
     answers = []
