@@ -37,6 +37,7 @@ def test_nothing_is_said_without_reason():
     slow = [(n, 0.999**n) for n in range(40)]
     assert answers_left(slow, 1e-9) is None  # too far ahead to be believed
     assert answers_left([(5, 0.01)], 0.1) == 0  # there already
+    assert answers_left([(5, 0.1)], 0.1) == 0
 
 
 @pytest.mark.parametrize("unit", [1e-9, 1.0, 1e9])

@@ -372,6 +372,31 @@ def test_probes_that_have_grown_are_kept_unless_the_point_has_become_worse(answe
     assert differed == {(1, -1): 1, (1, 0): 0.5}.get(answers, 0)
 
 
+def test_at_an_end_f_is_doubted_along_all_lines_of_the_last_probes():
+    """Where its middle is far off along one of them, that is what is known of the minimum."""
+    space, states = gd.Euclidean(3), []
+    gd.minimize(
+        gd.from_objective(lambda x: float(x @ x)), space, np.ones(3), method="duel-newton",
+        budget=60, rng=0, callback=lambda p: states.append(p.state) and None,
+    )  # fmt: skip
+    window = states[-1].window
+    lines = np.concatenate([np.tile([1.0, 0.0, 0.0], (len(window.answers) - 3, 1)), np.eye(3)])
+    state = states[-1]._replace(
+        frame=Frame(np.zeros(3), np.eye(3)), stop="x_tol", scale=1e-6, metric=np.eye(3),
+        window=window._replace(directions=lines),
+    )  # fmt: skip
+
+    def valley(x):
+        return (x - np.array([0.0, 1e-4, 0.0])) ** 2 @ np.array([1e6, 1.0, 1e6])
+
+    asked, answer = gd.DuelNewton()._doubted(space, state, np.random.default_rng(0)), None
+    with pytest.raises(StopIteration) as end:
+        while True:
+            x, y = asked.send(answer)
+            answer = np.sign(valley(x) - valley(y))
+    assert 1e-4 <= end.value.value.claim.uncertainty < 1e-3
+
+
 def test_where_longer_probes_than_the_first_tie_no_distance_is_stated():
     """exp(-t) is 0 from t = 745 on: the plateau has no end, and tells nothing of a minimum."""
     oracle = gd.from_objective(lambda x: float(np.exp(min(700.0, x[0]))))

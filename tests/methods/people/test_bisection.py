@@ -411,6 +411,18 @@ def test_where_a_geodesic_closes_or_ends(manifold, start, ends, circle):
     )
 
 
+def test_an_ideal_outside_of_a_domain_is_asked_about_at_its_end():
+    ends = []
+
+    def oracle(x, y):
+        ends.append(max(x[0], y[0]))
+        return 1 if x[0] < y[0] else -1
+
+    domain = gd.Ball(LINE, at(0), 60.0)
+    gd.minimize(oracle, LINE, at(0), method=METHOD, domain=domain, budget=9, rng=0)
+    assert min(ends[3:]) > 45
+
+
 def test_a_line_goes_on_and_a_number_may_not_hold_all_of_it():
     assert space_of(LINE, at(0), 2.0) == (-2e9, 2e9, False, False)
     space = space_of(gd.SPD(1), np.eye(1), 1.0)
