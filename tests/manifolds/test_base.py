@@ -432,6 +432,15 @@ def test_where_geodesics_are_shortest_for_ever_nothing_is_bounded(manifold):
     assert not manifold.bounded
 
 
+@pytest.mark.parametrize("number", [2, 0.5, np.float64(0.5)])
+def test_one_number_is_a_point_where_points_have_one(number):
+    line, plane = gd.Euclidean(1), gd.Euclidean(2)
+    assert line.pack(number).tolist() == [number]
+    assert line.pack([number]).tolist() == [number]
+    with pytest.raises(ArgumentError, match=r"x has shape \(\)"):
+        plane.pack(0.5)
+
+
 def test_the_origin_is_in_the_middle():
     """The barycentre of the simplex, as far from all its corners; elsewhere it is named."""
     corners = np.eye(4)

@@ -7,7 +7,7 @@ import pytest
 
 import geoduel as gd
 from geoduel.errors import ArgumentError
-from geoduel.methods.descent.doubt import Anchor
+from geoduel.methods.descent.doubt import Anchor, Claim
 from geoduel.methods.descent.duel_newton import NewtonState
 from geoduel.methods.frame import Frame
 
@@ -259,6 +259,25 @@ def test_the_size_of_a_state_is_the_length_of_its_probes(d):
     space, frame = gd.Euclidean(d), Frame(np.ones(d), np.eye(d))
     state = gd.DuelNewton()._begun(space, frame, 0.5, 3 * np.eye(d))
     assert state.size == pytest.approx(0.5 * 3 * d**0.5)
+
+
+@pytest.mark.parametrize("factor", [1.0, 2.0, 1 / 2, 4.0, 1 / 4])
+def test_a_claim_is_compared_where_probes_are_three_times_longer_or_shorter(factor):
+    plane, method, frame = gd.Euclidean(2), gd.DuelNewton(), Frame(np.ones(2), np.eye(2))
+    state = method._begun(plane, frame, 1.0, np.eye(2))
+    claim = Claim.of(np.zeros(2), factor * state.size, 0.1)
+    asked = list(zip(range(1), method._contested(plane, state._replace(claim=claim)), strict=False))
+    assert bool(asked) == (not 1 / 3 <= factor <= 3)
+
+
+def test_a_domain_holds_steps_that_lead_out_of_it():
+    held = []
+    gd.minimize(
+        gd.from_objective(lambda x: float(x @ np.array([3.0, 1.0]))), gd.Euclidean(2), np.zeros(2),
+        method="duel-newton", domain=gd.Ball(gd.Euclidean(2), np.zeros(2), 1.0), budget=40, rng=0,
+        callback=lambda p: held.append(getattr(p.state, "held", False)) and None,
+    )  # fmt: skip
+    assert held[-1]
 
 
 def test_no_line_leads_through_two_ends_that_are_one():

@@ -205,6 +205,22 @@ def test_open_questions_lead_to_others():
     assert same.sum() <= 9  # itself, and at most one pair
 
 
+def test_whatever_is_open_each_world_is_a_distribution(ask_and_answer, monkeypatch):
+    seen = []
+
+    def spy(worlds, chances, ideals):
+        seen.append(worlds)
+        return accuracy(worlds, chances, ideals)
+
+    monkeypatch.setattr("geoduel.methods.people.ideal_point.accuracy", spy)
+    person, method = draw_person(FLAT, np.zeros(2), np.random.default_rng(5)), gd.IdealPoint()
+    state, asked = ask_and_answer(method, FLAT, np.zeros(2), person, 16)
+    pending = [(a, b) for a, b, _ in asked[-3:]]
+    method.propose(FLAT, state, np.random.default_rng(0), pending)
+    assert seen[-1].shape[0] > 1
+    assert np.allclose(seen[-1].sum(axis=1), 1)
+
+
 def test_who_answers_by_coin_counts_less():
     rng = np.random.default_rng(0)
     method, x0 = gd.IdealPoint(), np.eye(3)[0]
