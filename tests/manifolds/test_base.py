@@ -518,3 +518,9 @@ def test_a_class_that_lacks_what_defines_a_geometry_has_no_instances(lacks):
     kind = type("Some", (Manifold,), {name: None for name in SIX if name != lacks})
     with pytest.raises(TypeError, match=f"abstract method '?{lacks}'?"):
         kind()
+
+
+def test_what_is_known_of_a_manifold_are_properties():
+    names = ("dim", "point_shape", "curvature", "injectivity_radius", "typical_dist")
+    flags = ("complete", "bounded", "closed_form")
+    assert all(isinstance(getattr(gd.Manifold, name), property) for name in (*names, *flags))

@@ -270,6 +270,36 @@ def test_a_claim_is_compared_where_probes_are_three_times_longer_or_shorter(fact
     assert bool(asked) == (not 1 / 3 <= factor <= 3)
 
 
+@pytest.mark.parametrize("last", [-1, 0, 1])
+def test_on_the_line_through_two_ends_only_a_better_point_counts(last):
+    """As the last duel says, of the point that was found and the end it was looked for from."""
+    plane, method, best = gd.Euclidean(2), gd.DuelNewton(), Frame(np.zeros(2), np.eye(2))
+    state = method._begun(plane, Frame(np.ones(2), np.eye(2)), 1.0, np.eye(2))
+    f = gd.from_objective(lambda x: float(np.sum((x + 3) ** 2)))
+
+    def found(most):
+        """And after how many duels, all answered by f but those beyond so many."""
+        search, answer, n = method._along_ridge(plane, state, best), None, 0
+        while True:
+            try:
+                x, y = search.send(answer)
+            except StopIteration as end:
+                return end.value, n
+            answer, n = f(x, y) if n < most else last, n + 1
+
+    frame, n = found(np.inf)
+    assert plane.dist(frame.point, np.full(2, -3.0)) < 1
+    assert (found(n - 1)[0] is not None) == (last < 0)
+
+
+def test_as_long_as_no_end_was_refuted_it_is_said_how_far_the_optimum_may_be():
+    oracle = gd.from_objective(lambda x: float(x @ x))
+    result = gd.minimize(
+        oracle, gd.Euclidean(2), np.ones(2), method="duel-newton", budget=80, rng=0
+    )
+    assert np.linalg.norm(result.x) <= result.uncertainty < 1
+
+
 def test_a_domain_holds_steps_that_lead_out_of_it():
     held = []
     gd.minimize(
