@@ -59,7 +59,7 @@ def test_what_is_wrong_is_named(method, options, words):
 def test_lengths_may_be_the_injectivity_radius_and_no_more():
     sphere = gd.Sphere(3)
     start_point(gd.DuelNewton(x_tol=np.pi), sphere, np.eye(3)[0], rng())
-    with pytest.raises(ArgumentError, match="x_tol must be at most 3.142"):
+    with pytest.raises(ArgumentError, match=r"x_tol must be at most 3\.142"):
         start_point(gd.DuelNewton(x_tol=np.nextafter(np.pi, 4)), sphere, np.eye(3)[0], rng())
 
 

@@ -20,6 +20,17 @@ def test_duels_to_nine_digits(name, measure):
     assert np.median([measure(name, "duel-newton", s) for s in range(3)]) <= 1.3 * MEDIANS[name]
 
 
+def played(questions, answer):
+    """What a generator returns, where the n-th pair of points x and y has the answer (x, y, n)."""
+    sent, n = None, 0
+    while True:
+        try:
+            x, y = questions.send(sent)
+        except StopIteration as end:
+            return end.value
+        sent, n = answer(x, y, n), n + 1
+
+
 def isotropic(d, target, budget, seed=0):
     """Run on |x|²/2 from a Gaussian start until the target share is left; the last progress."""
     x0 = np.random.default_rng(seed).standard_normal(d)
@@ -277,19 +288,17 @@ def test_on_the_line_through_two_ends_only_a_better_point_counts(last):
     state = method._begun(plane, Frame(np.ones(2), np.eye(2)), 1.0, np.eye(2))
     f = gd.from_objective(lambda x: float(np.sum((x + 3) ** 2)))
 
-    def found(most):
-        """And after how many duels, all answered by f but those beyond so many."""
-        search, answer, n = method._along_ridge(plane, state, best), None, 0
-        while True:
-            try:
-                x, y = search.send(answer)
-            except StopIteration as end:
-                return end.value, n
-            answer, n = f(x, y) if n < most else last, n + 1
+    asked = []
 
-    frame, n = found(np.inf)
-    assert plane.dist(frame.point, np.full(2, -3.0)) < 1
-    assert (found(n - 1)[0] is not None) == (last < 0)
+    def by_f(x, y, n):
+        asked.append(n)
+        return f(x, y)
+
+    found = played(method._along_ridge(plane, state, best), by_f)
+    assert plane.dist(found.point, np.full(2, -3.0)) < 1
+    search = method._along_ridge(plane, state, best)
+    found = played(search, lambda x, y, n: last if n == asked[-1] else f(x, y))
+    assert (found is not None) == (last < 0)
 
 
 def test_as_long_as_no_end_was_refuted_it_is_said_how_far_the_optimum_may_be():
@@ -438,12 +447,11 @@ def test_at_an_end_f_is_doubted_along_all_lines_of_the_last_probes():
     def valley(x):
         return (x - np.array([0.0, 1e-4, 0.0])) ** 2 @ np.array([1e6, 1.0, 1e6])
 
-    asked, answer = gd.DuelNewton()._doubted(space, state, np.random.default_rng(0)), None
-    with pytest.raises(StopIteration) as end:
-        while True:
-            x, y = asked.send(answer)
-            answer = np.sign(valley(x) - valley(y))
-    assert 1e-4 <= end.value.value.claim.uncertainty < 1e-3
+    again = played(
+        gd.DuelNewton()._doubted(space, state, np.random.default_rng(0)),
+        lambda x, y, n: np.sign(valley(x) - valley(y)),
+    )
+    assert 1e-4 <= again.claim.uncertainty < 1e-3
 
 
 def test_where_longer_probes_than_the_first_tie_no_distance_is_stated():
