@@ -306,6 +306,7 @@ def test_as_long_as_no_end_was_refuted_it_is_said_how_far_the_optimum_may_be():
     result = gd.minimize(
         oracle, gd.Euclidean(2), np.ones(2), method="duel-newton", budget=80, rng=0
     )
+    assert result.uncertainty is not None
     assert np.linalg.norm(result.x) <= result.uncertainty < 1
 
 
