@@ -432,6 +432,15 @@ def test_where_geodesics_are_shortest_for_ever_nothing_is_bounded(manifold):
     assert not manifold.bounded
 
 
+@pytest.mark.parametrize("number", [2, 0.5, np.float64(0.5)])
+def test_one_number_is_a_point_where_points_have_one(number):
+    line, plane = gd.Euclidean(1), gd.Euclidean(2)
+    assert line.pack(number).tolist() == [number]
+    assert line.pack([number]).tolist() == [number]
+    with pytest.raises(ArgumentError, match=r"x has shape \(\)"):
+        plane.pack(0.5)
+
+
 def test_the_origin_is_in_the_middle():
     """The barycentre of the simplex, as far from all its corners; elsewhere it is named."""
     corners = np.eye(4)
@@ -509,3 +518,9 @@ def test_a_class_that_lacks_what_defines_a_geometry_has_no_instances(lacks):
     kind = type("Some", (Manifold,), {name: None for name in SIX if name != lacks})
     with pytest.raises(TypeError, match=f"abstract method '?{lacks}'?"):
         kind()
+
+
+def test_what_is_known_of_a_manifold_are_properties():
+    names = ("dim", "point_shape", "curvature", "injectivity_radius", "typical_dist")
+    flags = ("complete", "bounded", "closed_form")
+    assert all(isinstance(getattr(gd.Manifold, name), property) for name in (*names, *flags))

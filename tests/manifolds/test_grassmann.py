@@ -9,7 +9,7 @@ import pytest
 import scipy.linalg
 
 from geoduel.errors import ArgumentError, CutLocusError, NotOnManifoldError, NotTangentError
-from geoduel.manifolds.grassmann import Grassmann
+from geoduel.manifolds.grassmann import Grassmann, _slopes
 from geoduel.manifolds.sphere import Sphere
 from geoduel.manifolds.stiefel import Stiefel
 
@@ -239,3 +239,13 @@ def test_a_long_way_of_short_steps_is_a_long_way():
     _, m, x, v = pair(6, 2, 100.0, seed=3)
     y, end = m.geodesic(x, v)(200.0), m.exp(x, 200.0 * v)
     np.testing.assert_allclose(y, end, atol=1e-14)
+
+
+def test_between_cosines_near_one_the_slope_of_the_angle_over_its_sine_has_its_digits():
+    """d/dc of t / sin t at c = cos t is (t cos t - sin t) / sin³ t."""
+    for gap in (1e-7, 1e-6, 5e-6, 1e-5, 1e-4):
+        t = 2 * math.asin(math.sqrt(gap / 2))
+        f = t / math.sin(t)
+        exact = (t * math.cos(t) - math.sin(t)) / math.sin(t) ** 3
+        slopes = _slopes(np.full(2, 1 - gap), np.full(2, f))
+        np.testing.assert_allclose(slopes, exact, rtol=3e-8)

@@ -80,6 +80,7 @@ def test_only_positive_numbers_have_ratios():
     assert Line(1, 2).to_manifold([-1.0]) == -1  # where differences count, all numbers are points
     assert repr(line) == "Line(1.0, 2.0, ratios=True)"
     assert repr(Line(0, 1, unit="dB")) == "Line(0.0, 1.0, unit='dB')"
+    assert Line(0, 1, unit="dB") == Line(0, 1)  # it is for people
 
 
 @pytest.mark.parametrize("line", [Line(-3, 5), Line(0.5, 20, ratios=True)])

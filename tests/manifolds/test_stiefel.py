@@ -300,6 +300,7 @@ def test_published_bounds():
     # Klingenberg: π over the root of the largest curvature; above it a known conjugate point.
     assert canonical.injectivity_radius == pytest.approx(math.pi / math.sqrt(1.25))
     assert canonical.injectivity_radius < 0.9133 * math.pi
+    assert Stiefel(5, 3, "canonical").injectivity_radius == canonical.injectivity_radius
 
 
 def test_wrong_arguments_are_named():

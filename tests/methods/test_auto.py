@@ -386,3 +386,10 @@ def test_a_walk_begins_again_from_its_best_point_and_has_no_use_for_other_duels(
     assert isinstance(local, Begin)
     np.testing.assert_array_equal(local.point, np.zeros(2))
     assert again.stop is None
+
+
+def test_restarts_are_for_budgets_without_an_accuracy():
+    assert gd.Auto().spending().restarts == np.inf
+    assert gd.Auto(restarts=2).spending().restarts == 2
+    for ends_early in (gd.Auto(x_tol=1e-3), gd.Auto(min_radius=0.1)):
+        assert ends_early.spending() == ends_early

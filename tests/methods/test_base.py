@@ -295,3 +295,21 @@ def test_the_default_step_shrinks_in_high_dimension():
 def test_what_a_method_must_define():
     assert gd.Method.__abstractmethods__ == {"start", "step"}
     assert QuestionMethod.__abstractmethods__ == {"start", "propose", "update"}
+
+
+def test_a_method_is_handed_all_problems_at_once_unless_it_says_otherwise():
+    shapes = []
+
+    class All(gd.RDNGD):
+        def start(self, manifold, x0, rng):
+            shapes.append(x0.shape)
+            return super().start(manifold, x0, rng)
+
+    class Each(All):
+        single = True
+
+    oracle = gd.from_objective(lambda x: -x[..., 2], vectorized=True)
+    for kind in (All, Each):
+        method = kind(step_size=0.1)
+        gd.minimize(oracle, SPHERE, np.eye(3)[:2], method=method, iterations=2, rng=0)
+    assert shapes == [(2, 3), (3,), (3,)]

@@ -90,6 +90,14 @@ def test_steps_beyond_the_injectivity_radius_are_shortened():
     assert np.isfinite(frame_on(gd.SPD(2)).at(gd.SPD(2), np.full(3, 1e4))).all()
 
 
+def test_steps_reach_a_hundred_times_the_unit_of_negative_curvature():
+    """Farther out hyperbolic points have entries that nothing holds."""
+    assert reach(gd.Hyperbolic(2)) == 100
+    wide = gd.Product(gd.Hyperbolic(2), weights=[4.0])  # lengths are doubled
+    assert reach(wide) == pytest.approx(200)
+    assert reach(gd.Euclidean(2)) == np.inf
+
+
 def test_lengthened_probes_stay_mirrored():
     """On the simplex geodesics turn back at the boundary, so that a pair may lie askew."""
     manifold, rng = gd.Simplex(4), np.random.default_rng(3)

@@ -56,6 +56,13 @@ def test_what_is_wrong_is_named(method, options, words):
         named(method, options=options)
 
 
+def test_lengths_may_be_the_injectivity_radius_and_no_more():
+    sphere = gd.Sphere(3)
+    start_point(gd.DuelNewton(x_tol=np.pi), sphere, np.eye(3)[0], rng())
+    with pytest.raises(ArgumentError, match=r"x_tol must be at most 3\.142"):
+        start_point(gd.DuelNewton(x_tol=np.nextafter(np.pi, 4)), sphere, np.eye(3)[0], rng())
+
+
 def test_a_random_start_is_in_the_domain():
     small = gd.Ball(gd.Euclidean(2), np.full(2, 9.0), 0.1)
     _, x = start_point(gd.RDNGD(domain=small), gd.Euclidean(2), None, rng())

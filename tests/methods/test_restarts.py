@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 import geoduel as gd
-from geoduel.methods.restarts import Restarted, alike, elsewhere, scale_of
+from geoduel.methods.descent.plateau import PlateauWalk
+from geoduel.methods.restarts import Restarted, alike, elsewhere, judged, scale_of
 
 BOWL = np.geomspace(1, 10, 3)
 OTHER = (np.ones(1),)  # one more minimum
@@ -163,6 +164,17 @@ def test_starts_in_a_box_are_all_over_it_wherever_it_is(corner):
     assert starts.std(axis=0).min() > 2
     first = [gd.minimize(lambda x, y: 1, box, budget=1, rng=seed).x for seed in range(8)]
     assert np.std(first, axis=0).min() > 1
+
+
+@pytest.mark.parametrize(("end", "won"), [(0.5, True), (1.0, False), (2.0, False)])
+def test_a_run_whose_end_is_better_makes_the_champion(end, won):
+    """One that ties does not. The worse of the two is returned beside."""
+    run = PlateauWalk().start(gd.Euclidean(1), np.full(1, end), 0.5)._replace(stop="budget")
+    before = Restarted(run, np.ones(1), 1.0, reason="x_tol", distance=9.0)
+    new, worse, after = answered(lambda x: float(x[0]), judged(before, 0.1))
+    assert new == won
+    assert (after.champion[0], worse[0]) == ((end, 1.0) if won else (1.0, end))
+    assert (after.reason, after.distance) == (("budget", 0.1) if won else ("x_tol", 9.0))
 
 
 def test_ends_of_the_same_value_are_alike_wherever_they_are():

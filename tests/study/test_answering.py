@@ -8,7 +8,8 @@ import subprocess
 import sys
 import threading
 import time
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from contextlib import contextmanager
 from itertools import pairwise
 
 import numpy as np
@@ -78,6 +79,32 @@ def test_an_executor_runs_the_oracle(workers):
     assert study.progress().answered == 20
     if workers == 1:
         assert np.array_equal(study.recommend(), plain.recommend())
+
+
+def test_an_oracle_runs_in_the_executor_and_nowhere_else():
+    names = set()
+
+    def oracle(x, y):
+        names.add(threading.current_thread().name.split("_")[0])
+        return -1
+
+    with ThreadPoolExecutor(2, "executor") as executor:
+        fresh().optimize(oracle, 5, executor=executor)
+    assert names == {"executor"}
+
+
+@pytest.mark.parametrize("workers", [1, 3])
+def test_a_bar_shows_how_many_are_answered(monkeypatch, workers):
+    shown = []
+
+    @contextmanager
+    def bar(wanted, iterations, budget):
+        assert (wanted, iterations, budget) == (True, None, 7)
+        yield lambda iteration, duels: shown.append(duels)
+
+    monkeypatch.setattr("geoduel.study.answering.progress_bar", bar)
+    fresh().optimize(gd.from_objective(size), 7, workers=workers, progress=True)
+    assert shown == list(range(1, 8))
 
 
 def test_time_is_a_limit():

@@ -183,3 +183,10 @@ def test_distances_are_compared_with_what_explains_them():
     assert words[0] == words[1] != words[2] != words[3]
     assert "another taste" in words[3]
     assert Disagreement.of(7.0, 3.0, 4.0).explained == 5.0
+
+
+def test_who_only_skips_has_no_taste_nor_has_anybody_without_a_name():
+    study = gd.create_study(gd.Euclidean(1), gd.Bisection(prior_radius=45.0, jnd=1.0), rng=0)
+    for rater, answer in (("ann", "a"), (None, "b"), ("bob", "skip"), ("ann", "b")):
+        study.tell(study.ask(rater=rater), answer, rater=rater)
+    assert set(study.disagreement()) == {"ann"}

@@ -37,6 +37,7 @@ def test_nothing_is_said_without_reason():
     slow = [(n, 0.999**n) for n in range(40)]
     assert answers_left(slow, 1e-9) is None  # too far ahead to be believed
     assert answers_left([(5, 0.01)], 0.1) == 0  # there already
+    assert answers_left([(5, 0.1)], 0.1) == 0
 
 
 @pytest.mark.parametrize("unit", [1e-9, 1.0, 1e9])
@@ -57,3 +58,10 @@ def test_a_slope_within_two_standard_errors_is_none():
         zigzag = [(n, math.exp(slope * n + (-1) ** n)) for n in range(40)]
         assert answers_left(zigzag, 1e-2) is None
     assert answers_left([(n, math.exp(-0.3 * n + (-1) ** n)) for n in range(40)], 1e-6) is not None
+
+
+@pytest.mark.parametrize("n", [20, 80])
+def test_it_looks_ahead_ten_times_as_far_as_there_are_answers(n):
+    history = [(k, 0.99**k) for k in range(1, n + 1)]
+    assert answers_left(history, 0.99 ** (10.9 * n)) == pytest.approx(9.9 * n)
+    assert answers_left(history, 0.99 ** (11.1 * n)) is None

@@ -9,7 +9,7 @@ import pytest
 
 import geoduel as gd
 from geoduel import errors
-from geoduel.study.log import Book, chain, event_line
+from geoduel.study.log import Book, Entry, Given, chain, event_line
 from geoduel.study.log import Row as LogRow
 from geoduel.study.players import Member, QuestionPlayer, StepPlayer, player
 
@@ -147,6 +147,13 @@ def test_a_preference_that_was_not_asked_for_waits_until_the_method_learns_it():
     assert not all(alike)
     again = gd.load_study("s", study.storage)
     assert np.array_equal(again.recommend(), study.recommend())
+
+
+def test_points_of_a_choice_that_are_alike_are_ties(nudge):
+    play, (a, b, c) = make(nudge()), np.eye(3).tolist()
+    entry = Entry(0, a, b, "step", "a", 0.0, "ann", more=(c,), order="abc")
+    play.give(entry, Given(1, 0, "tie", "ann", 1.0))
+    assert [(answer, rater) for answer, _, rater, _ in play.state.heard] == [(0, "ann")] * 2
 
 
 def test_votes_are_decided_once_the_rest_cannot_change_them():

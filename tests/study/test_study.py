@@ -200,6 +200,15 @@ def test_tastes_far_apart_are_told_apart():
     assert all_.members == ("ann", "bob", "cyd")
 
 
+def test_who_does_not_look_is_in_no_camp():
+    ideal = PLANE.from_angle(0.3)
+    study = rated({"ann": ideal}, 4)
+    for _ in range(8):
+        duel = study.ask(rater="left")
+        study.tell(duel, duel.left)
+    assert [camp.members for camp in study.camps()] == [("ann",)]
+
+
 def test_one_against_many_contradicts():
     """A camp of one is seen 60 degrees from the others; 35 degrees from them hardly ever."""
     far, near = (PLANE.from_angle(np.radians(angle)) for angle in (-15, 45))

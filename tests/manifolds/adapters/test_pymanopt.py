@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -121,6 +122,12 @@ def test_our_manifold_and_back(sample):
     np.testing.assert_allclose(back.exp(x, v), own.exp(x, v), rtol=1e-14)
     np.testing.assert_allclose(back.dist(x, y), own.dist(x, y), rtol=1e-14)
     np.testing.assert_allclose(back.transport(x, y, v), own.transport(x, y, v), atol=1e-13)
+
+
+@pytest.mark.parametrize("has", [{}, {"cost": len}, {"manifold": Sphere(3)}])
+def test_what_lacks_a_cost_or_a_manifold_is_no_problem(has):
+    with pytest.raises(ArgumentError, match="manifold is missing"):
+        minimize(SimpleNamespace(**has))
 
 
 def test_to_pymanopt_draws_from_the_generator_given():

@@ -96,6 +96,8 @@ def test_bures_wasserstein_exp_ends_where_the_manifold_does():
     with pytest.raises(NotOnManifoldError, match=r"left the manifold.*-0\.25"):
         spd.exp(x, 10 * v)
     with pytest.raises(NotOnManifoldError, match="left the manifold"):
+        spd.exp(x, 8 * v)  # a singular matrix is none of the manifold
+    with pytest.raises(NotOnManifoldError, match="left the manifold"):
         spd.transport_along(x, 10 * v, v)
     ends = spd.geodesic(x, v)(np.array([0.0, 7.9, 8.0, 10.0]))
     assert np.isnan(ends).all(axis=(1, 2)).tolist() == [False, False, True, True]

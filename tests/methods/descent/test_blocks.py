@@ -103,3 +103,14 @@ def test_stacks_of_any_size_are_alike(monkeypatch):
     parts, _ = runs(gd.DuelNewton(), sphere, lambda x: -x[..., 0], x0, steps=8)
     for a, b in zip(whole, parts, strict=True):
         np.testing.assert_allclose(a.point, b.point, atol=1e-12)
+
+
+def test_the_same_states_where_geodesics_end():
+    """Probes go a quarter of the way there at most."""
+    space = gd.SPD(2, metric="bures-wasserstein")
+    x0 = space.random_point(RNG(1), batch=(3,))
+
+    def f(x):
+        return x[..., 0, 0] + abs(x[..., 1, 1] - 1)
+
+    agree(*runs(gd.DuelNewton(initial_step=1.0), space, f, x0, steps=4), 1e-6)

@@ -150,6 +150,12 @@ def test_a_doubt_needs_eleven_lost_duels():
     assert lost == 11  # 0.8^11 < 0.1 < 0.8^10
 
 
+def test_a_point_that_is_off_the_middle_is_doubted_as_one_that_is_beaten():
+    x = np.zeros(2)
+    assert Trail(x).centred(False).doubt == Trail(x).asked(x, True, 2).doubt == 1
+    assert Trail(x, doubt=1.0).centred(True).doubt < 1
+
+
 @pytest.mark.parametrize(
     ("f", "off"),
     [

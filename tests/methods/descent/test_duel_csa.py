@@ -41,6 +41,18 @@ def test_limited_memory_above_300_dimensions():
     assert max(np.size(part) for part in states[-1].metric) < 402 * 30
 
 
+def test_all_that_limited_memory_remembers_travels_along():
+    space, sizes = gd.Euclidean(301), []
+    gd.minimize(
+        gd.from_objective(lambda x: np.vecdot(x, x), vectorized=True), space, np.ones(301),
+        method="duel-csa", iterations=12, rng=0,
+        callback=lambda p: sizes.append(getattr(p.state, "metric", None)) and None,
+    )  # fmt: skip
+    sizes = [len(metric.m) for metric in sizes if metric is not None]
+    assert len(sizes) > 9
+    assert len(set(sizes)) == 1
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_beside_a_kink_no_distance_is_stated_that_is_far_too_small(seed):
     """Steps turn back and forth across the kink of |x| + 3|y|, and the probes shrink too soon."""

@@ -7,7 +7,7 @@ import pytest
 
 import geoduel as gd
 from geoduel.errors import ArgumentError
-from geoduel.methods.descent.doubt import Anchor
+from geoduel.methods.descent.doubt import Anchor, Claim
 from geoduel.methods.descent.duel_newton import NewtonState
 from geoduel.methods.frame import Frame
 
@@ -18,6 +18,17 @@ MEDIANS = {"quadratic": 664, "quartic": 311, "karcher": 195, "rotation": 91}
 @pytest.mark.parametrize("name", MEDIANS)
 def test_duels_to_nine_digits(name, measure):
     assert np.median([measure(name, "duel-newton", s) for s in range(3)]) <= 1.3 * MEDIANS[name]
+
+
+def played(questions, answer):
+    """What a generator returns, where the n-th pair of points x and y has the answer (x, y, n)."""
+    sent, n = None, 0
+    while True:
+        try:
+            x, y = questions.send(sent)
+        except StopIteration as end:
+            return end.value
+        sent, n = answer(x, y, n), n + 1
 
 
 def isotropic(d, target, budget, seed=0):
@@ -283,6 +294,54 @@ def test_the_size_of_a_state_is_the_length_of_its_probes(d):
     assert state.size == pytest.approx(0.5 * 3 * d**0.5)
 
 
+@pytest.mark.parametrize("factor", [1.0, 2.0, 1 / 2, 4.0, 1 / 4])
+def test_a_claim_is_compared_where_probes_are_three_times_longer_or_shorter(factor):
+    plane, method, frame = gd.Euclidean(2), gd.DuelNewton(), Frame(np.ones(2), np.eye(2))
+    state = method._begun(plane, frame, 1.0, np.eye(2))
+    claim = Claim.of(np.zeros(2), factor * state.size, 0.1)
+    asked = list(zip(range(1), method._contested(plane, state._replace(claim=claim)), strict=False))
+    assert bool(asked) == (not 1 / 3 <= factor <= 3)
+
+
+@pytest.mark.parametrize("last", [-1, 0, 1])
+def test_on_the_line_through_two_ends_only_a_better_point_counts(last):
+    """As the last duel says, of the point that was found and the end it was looked for from."""
+    plane, method, best = gd.Euclidean(2), gd.DuelNewton(), Frame(np.zeros(2), np.eye(2))
+    state = method._begun(plane, Frame(np.ones(2), np.eye(2)), 1.0, np.eye(2))
+    f = gd.from_objective(lambda x: float(np.sum((x + 3) ** 2)))
+
+    asked = []
+
+    def by_f(x, y, n):
+        asked.append(n)
+        return f(x, y)
+
+    found = played(method._along_ridge(plane, state, best), by_f)
+    assert plane.dist(found.point, np.full(2, -3.0)) < 1
+    search = method._along_ridge(plane, state, best)
+    found = played(search, lambda x, y, n: last if n == asked[-1] else f(x, y))
+    assert (found is not None) == (last < 0)
+
+
+def test_as_long_as_no_end_was_refuted_it_is_said_how_far_the_optimum_may_be():
+    oracle = gd.from_objective(lambda x: float(x @ x))
+    result = gd.minimize(
+        oracle, gd.Euclidean(2), np.ones(2), method="duel-newton", budget=80, rng=0
+    )
+    assert result.uncertainty is not None
+    assert np.linalg.norm(result.x) <= result.uncertainty < 1
+
+
+def test_a_domain_holds_steps_that_lead_out_of_it():
+    held = []
+    gd.minimize(
+        gd.from_objective(lambda x: float(x @ np.array([3.0, 1.0]))), gd.Euclidean(2), np.zeros(2),
+        method="duel-newton", domain=gd.Ball(gd.Euclidean(2), np.zeros(2), 1.0), budget=40, rng=0,
+        callback=lambda p: held.append(getattr(p.state, "held", False)) and None,
+    )  # fmt: skip
+    assert held[-1]
+
+
 def test_no_line_leads_through_two_ends_that_are_one():
     plane, method, frame = gd.Euclidean(2), gd.DuelNewton(), Frame(np.ones(2), np.eye(2))
     state = method._begun(plane, frame, 1.0, np.eye(2))
@@ -392,6 +451,30 @@ def test_probes_that_have_grown_are_kept_unless_the_point_has_become_worse(answe
     np.testing.assert_array_equal(new.point, before if answers == (1, 1) else point)
     differed = new.answering.differed - state.answering.differed
     assert differed == {(1, -1): 1, (1, 0): 0.5}.get(answers, 0)
+
+
+def test_at_an_end_f_is_doubted_along_all_lines_of_the_last_probes():
+    """Where its middle is far off along one of them, that is what is known of the minimum."""
+    space, states = gd.Euclidean(3), []
+    gd.minimize(
+        gd.from_objective(lambda x: float(x @ x)), space, np.ones(3), method="duel-newton",
+        budget=60, rng=0, callback=lambda p: states.append(p.state) and None,
+    )  # fmt: skip
+    window = states[-1].window
+    lines = np.concatenate([np.tile([1.0, 0.0, 0.0], (len(window.answers) - 3, 1)), np.eye(3)])
+    state = states[-1]._replace(
+        frame=Frame(np.zeros(3), np.eye(3)), stop="x_tol", scale=1e-6, metric=np.eye(3),
+        window=window._replace(directions=lines),
+    )  # fmt: skip
+
+    def valley(x):
+        return (x - np.array([0.0, 1e-4, 0.0])) ** 2 @ np.array([1e6, 1.0, 1e6])
+
+    again = played(
+        gd.DuelNewton()._doubted(space, state, np.random.default_rng(0)),
+        lambda x, y, n: np.sign(valley(x) - valley(y)),
+    )
+    assert 1e-4 <= again.claim.uncertainty < 1e-3
 
 
 def test_where_longer_probes_than_the_first_tie_no_distance_is_stated():

@@ -145,6 +145,19 @@ def test_a_domain_is_not_left():
     np.testing.assert_allclose(first.frame.point, first.step)
 
 
+@pytest.mark.parametrize("start", [np.zeros(2), np.array([1.0, 0.0])])
+def test_all_points_that_are_compared_are_in_the_domain(start):
+    disc, asked = gd.Ball(PLANE, np.zeros(2), 1.0), []
+
+    def f(x):
+        asked.append(x)
+        return float(np.sum((x - 5) ** 2))
+
+    rng = np.random.default_rng(0)
+    played(first_step(PLANE, begin(PLANE, start, 3.0), rng, disc), f)
+    assert np.linalg.norm(asked, axis=1).max() == pytest.approx(1.0)
+
+
 def test_ties_alone_ask_again_four_times_as_far_and_end_at_the_size_of_the_manifold():
     state = begin(gd.Sphere(3), np.array([0.0, 0.0, 1.0]), 0.1)
     for length in (0.4, 1.6, np.pi):  # no farther than half around

@@ -134,6 +134,16 @@ def test_naming_the_points_the_other_way_round_changes_nothing():
     one, two = (answered(METHOD, LINE, at(0), answers) for answers in (SOME, swapped))
     assert np.allclose(posterior(one), posterior(two), rtol=1e-3)
     assert one.best == pytest.approx(two.best)
+    (seen,), (other,) = (METHOD.observers(LINE, state).values() for state in (one, two))
+    assert (seen.tie, seen.bias) == pytest.approx((other.tie, other.bias), rel=1e-3)
+
+
+def test_half_of_the_answers_that_ignore_the_question_are_wrong():
+    """Of each rater, who count as often as they have answered."""
+    answers = [(*q[:4], rater) for q, rater in zip(SOME, ("ann", "bob", "ann", "ann"), strict=True)]
+    state = answered(METHOD, LINE, at(0), answers)
+    seen = METHOD.observers(LINE, state)
+    assert state.noise == pytest.approx((3 * seen["ann"].lapse + seen["bob"].lapse) / 8)
 
 
 def test_mirrored_answers_give_the_mirrored_ideal():
@@ -194,6 +204,10 @@ def test_a_tie_says_that_the_ideal_is_halfway():
     assert state.uncertainty > 10
     state = answered(METHOD, LINE, at(0), [(at(20), at(-4), 0, 1, None)] * 4)
     assert abs(state.best[0] - 8) < 1
+
+
+def test_shares_of_lapses_and_of_left_among_them_are_shares():
+    assert all(0 < share < 1 for kind in bisection.LAPSES[0] for share in kind)
 
 
 def test_one_who_always_says_left_is_found_out():
@@ -395,6 +409,18 @@ def test_where_a_geodesic_closes_or_ends(manifold, start, ends, circle):
     assert space[:2] == pytest.approx(ends, abs=1e-5) or space[:2] == pytest.approx(
         (-ends[1], -ends[0]), abs=1e-5
     )
+
+
+def test_an_ideal_outside_of_a_domain_is_asked_about_at_its_end():
+    ends = []
+
+    def oracle(x, y):
+        ends.append(max(x[0], y[0]))
+        return 1 if x[0] < y[0] else -1
+
+    domain = gd.Ball(LINE, at(0), 60.0)
+    gd.minimize(oracle, LINE, at(0), method=METHOD, domain=domain, budget=9, rng=0)
+    assert min(ends[3:]) > 45
 
 
 def test_a_line_goes_on_and_a_number_may_not_hold_all_of_it():

@@ -78,6 +78,14 @@ def test_three_in_four_are_expected_within_the_radius_and_others_anywhere():
     assert antipodal.max() > 150 * DEGREE
 
 
+@pytest.mark.parametrize("d", [2, 300])
+def test_in_any_dimension_ideals_lie_at_distances_that_are_numbers(d):
+    cloud = anywhere(gd.Euclidean(d), np.zeros(d), PRIOR, rng())
+    away = np.linalg.norm(cloud.points, axis=1)
+    assert np.median(away) > 0.1 * PRIOR.radius
+    assert np.all(away <= 1e4 * PRIOR.radius)
+
+
 def test_without_a_start_the_cloud_is_uniform():
     """On the sphere: means are 0, and by Archimedes each coordinate is uniform."""
     cloud = anywhere(SPHERE, NORTH, EVERYWHERE, rng())

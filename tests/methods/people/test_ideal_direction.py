@@ -85,6 +85,17 @@ def test_people_who_flip_coins_are_not_known():
     assert 0 < state.attention.easy.sum() < 0.5 * sum(state.raters.answers)
 
 
+def test_an_easy_question_is_the_narrowest_whose_answer_is_known():
+    """About the best point and one far off; if none is known, the widest."""
+    plane, method, rng = gd.Euclidean(2), gd.IdealDirection(), np.random.default_rng(0)
+    person = draw_person(plane, np.zeros(2), rng, jnd=0.1)
+    state = ask(method, person, 12, plane, np.zeros(2))
+    believed = method._posterior(plane, state)
+    for widths, width in (([0.01, 99.0], 99.0), ([0.01, 99.0, 999.0], 99.0), ([0.01, 0.02], 0.02)):
+        a, b = method._easy(plane, state, believed, np.array(widths))
+        assert plane.dist(a, b) == pytest.approx(2 * width)
+
+
 def test_people_who_look_are_told_so():
     person = draw_person(SPHERE, NORTH, np.random.default_rng(0))
     method = gd.IdealDirection()

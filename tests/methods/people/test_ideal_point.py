@@ -16,15 +16,17 @@ from geoduel.methods.people.cloud import Cloud, anywhere
 from geoduel.methods.people.ideal_point import (
     LEAST_WIDTH,
     MOST_STRETCH,
+    SOME,
     SOON,
     WIDTH,
     WIDTHS,
     _known,
+    _thinned,
     accuracy,
     imagined_worlds,
 )
 from geoduel.methods.people.particles import ALIKE, PARTICLES, Belief, median, settle
-from geoduel.methods.people.perception import Answers, Perception
+from geoduel.methods.people.perception import Answers, Perception, Prior
 from geoduel.methods.people.questions import REGION
 from geoduel.methods.people.weights import radius_holding
 from geoduel.oracles import draw_person
@@ -204,6 +206,22 @@ def test_open_questions_lead_to_others():
     across /= np.linalg.norm(across, axis=1)[:, None]
     same = (apart < 0.02) & (abs(across @ across.T) > 0.98)
     assert same.sum() <= 9  # itself, and at most one pair
+
+
+def test_whatever_is_open_each_world_is_a_distribution(ask_and_answer, monkeypatch):
+    seen = []
+
+    def spy(worlds, chances, ideals):
+        seen.append(worlds)
+        return accuracy(worlds, chances, ideals)
+
+    monkeypatch.setattr("geoduel.methods.people.ideal_point.accuracy", spy)
+    person, method = draw_person(FLAT, np.zeros(2), np.random.default_rng(5)), gd.IdealPoint()
+    state, asked = ask_and_answer(method, FLAT, np.zeros(2), person, 16)
+    pending = [(a, b) for a, b, _ in asked[-3:]]
+    method.propose(FLAT, state, np.random.default_rng(0), pending)
+    assert seen[-1].shape[0] > 1
+    assert np.allclose(seen[-1].sum(axis=1), 1)
 
 
 def test_who_answers_by_coin_counts_less():
@@ -590,6 +608,15 @@ def test_rankings_of_lopsided_people_are_not_believed_too_much():
                 state = method.choose(SPHERE, state, points[order[left:]], 0, rng)
         inside += person.error(state.best) <= state.uncertainty
     assert inside >= 4  # of 8; without a tilt one
+
+
+def test_a_cloud_of_few_equal_points_is_not_thinned():
+    cloud = anywhere(SPHERE, NORTH, Prior(0.8, 0.002, 0.2), np.random.default_rng(0))
+    first = cloud._replace(
+        points=cloud.points[:SOME], others=cloud.others[:SOME], logw=np.zeros(SOME)
+    )
+    for before, after in zip(first, _thinned(first), strict=True):
+        assert before is after or np.array_equal(before, after)
 
 
 def test_pairs_that_were_asked_are_known_either_way_round():

@@ -32,6 +32,7 @@ from geoduel.methods.people.perception import (
     Prior,
     Traits,
 )
+from geoduel.methods.people.strengths import CLEARLY, SLIGHTLY, THRESHOLDS, unheard
 from geoduel.oracles import draw_person
 
 SPHERE, NORTH = gd.Sphere(3), np.eye(3)[0]
@@ -135,6 +136,18 @@ def test_hear_adds_an_answer_of_a_rater_and_remembers_ties():
     assert belief.answers.rater.tolist() == [0, 1, 0]
     assert belief.raters == (("ann", "bob"), (2, 1), (2, 1))
     assert np.array_equal(belief.offsets, np.zeros((2, OTHERS)))
+
+
+def test_who_calls_wide_differences_slight_is_taken_to_mean_more_by_it():
+    """And who calls them clear, less, than people do of whom nothing is known."""
+    means = []
+    for strength in (CLEARLY, 0, SLIGHTLY):
+        belief = before_answers(rng())
+        for a, b, answer in questions(4):
+            belief = hear(SPHERE, belief, a, b, answer, 1, "ann", strength)
+        heard = belief.answers.usage[:, -1] if strength else unheard()
+        means.append(np.average(THRESHOLDS, weights=heard[: len(THRESHOLDS)]))
+    assert 1.1 * means[0] < means[1] < means[2] / 1.1
 
 
 def test_weigh_is_bayes_rule():
@@ -328,6 +341,12 @@ def test_moments_and_median_of_a_symmetric_cross_are_its_middle():
     assert np.allclose(mean, [1, 1])
     assert np.allclose(covariance, np.diag([2, 0.5]))
     assert np.allclose(median(cross, w), [1, 1])
+
+
+def test_no_outlier_moves_the_median_as_it_moves_the_mean():
+    """Of three points on a line it is the one between the others, however far the last."""
+    line = np.array([[0.0], [1.0], [50.0]])
+    assert median(line, np.full(3, 1 / 3))[0] == pytest.approx(1.0, abs=1.0)
 
 
 def test_median_is_the_point_of_least_expected_distance():

@@ -399,6 +399,19 @@ def test_a_rater_who_contradicts_what_is_known_gets_a_larger_jnd_or_lapses():
     assert contradicts[5] > agrees[5]  # the Weber fraction goes with the JND
 
 
+def test_however_many_answers_there_are_a_rater_differs_by_numbers():
+    flat, ideal = gd.Euclidean(2), np.array([0.3, 0.2])
+    people = People(ideal[None], np.eye(2)[None], np.zeros((1, 2)), np.zeros((1, OTHERS)))
+    some = answered_by(flat, ideal, lambda a, b: 1 if b < a else -1)
+    some = some._replace(answer=-some.answer)
+    many = some
+    for _ in range(60):
+        many = many.append(some)
+    offset = rater_offset(people, many, PRIOR)
+    assert np.all(np.isfinite(offset))
+    assert offset[1] >= rater_offset(people, some, PRIOR)[1]
+
+
 def test_answers_are_appended_and_taken_apart(flat_answers):
     rng = np.random.default_rng(10)
     answers = flat_answers(rng, 4)

@@ -53,6 +53,15 @@ def test_the_duels_of_an_iteration_see_one_minibatch():
     assert seen[0] != seen[4]
 
 
+def test_its_state_counts_iterations():
+    counted = []
+    gd.minimize(
+        lambda x, y: 1, gd.Euclidean(2), np.zeros(2), method="minibatch-stp", initial_step=0.1,
+        budget=6, rng=0, callback=lambda p: counted.append((p.iteration, p.state.k)) and None,
+    )  # fmt: skip
+    assert [k for _, k in counted] == [iteration for iteration, _ in counted]
+
+
 def test_the_step_is_planned():
     with pytest.raises(ArgumentError, match="plans its step"):
         gd.minimize(lambda x, y: 0, gd.Euclidean(2), np.zeros(2), method="minibatch-stp")

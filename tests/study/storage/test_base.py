@@ -102,3 +102,16 @@ def test_a_storage_offers_the_contract_and_nothing_else(kind):
     for name in offered:
         signatures = [inspect.signature(getattr(c, name)) for c in (kind, Storage)]
         assert signatures[0] == signatures[1], name
+
+
+CONTRACT = (
+    "names", "create", "settings", "delete", "read", "write", "settle", "load_snapshot",
+    "save_snapshot", "backup",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("lacks", CONTRACT)
+def test_a_storage_that_lacks_part_of_the_contract_has_no_instances(lacks):
+    kind = type("Some", (Storage,), {name: None for name in CONTRACT if name != lacks})
+    with pytest.raises(TypeError, match=f"abstract method '?{lacks}'?"):
+        kind()
