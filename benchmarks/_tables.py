@@ -1023,19 +1023,22 @@ def mutants() -> list[str]:
         return ["Not measured yet."]
 
     def cell(name: str, each: Sequence[dict[str, Any]]) -> list[str]:
-        modules, drawn, killed, alike = (
-            sum(row[key] for row in each) for key in ("modules", "drawn", "killed", "alike")
+        modules, drawn, alike, first, killed = (
+            sum(row[key] for row in each)
+            for key in ("modules", "drawn", "alike", "at_first", "killed")
         )
-        shares = [percent(killed / (drawn - alike))]
+        shares = [percent(n / (drawn - alike)) for n in (first, killed)]
         for key in ("lines", "branches"):
             run, there = (sum(row[key][k] for row in each) for k in (0, 1))
             shares.append(percent(run / there))
-        return [name, *map(str, (modules, drawn, alike, killed)), *shares]
+        return [name, *map(str, (modules, drawn, alike)), *shares]
 
     cells = [cell(f"`{room}`", [row]) for room, row in sorted(rows.items())]
     cells.append(cell("all", list(rows.values())))
-    heads = ("where", "modules", "mutants", "mean the same", "killed", "share", "lines", "branches")
-    return markdown(heads, cells) + about(rows.values(), "seed", "seconds", "watched")
+    heads = ("where", "modules", "mutants", "mean the same", "killed at first", "killed")
+    return markdown((*heads, "lines", "branches"), cells) + about(
+        rows.values(), "seed", "seconds", "watched"
+    )
 
 
 LOOKS = {

@@ -105,6 +105,7 @@ class Book:
         self.path = path
         self.states = {module: digest([SOURCE / module]) for module in modules}
         self.rows: dict[tuple[str, int], dict[str, Any]] = {}
+        self.first: dict[tuple[str, int], dict[str, Any]] = {}  # before tests were written for it
         self.read()
 
     def read(self) -> None:
@@ -112,7 +113,9 @@ class Book:
         lines = self.path.read_text().splitlines() if self.path.exists() else []
         for row in map(json.loads, lines):
             if row["state"] == self.states.get(row["module"]):
-                self.rows[row["module"], row["number"]] = row
+                key = row["module"], row["number"]
+                self.rows[key] = row
+                self.first.setdefault(key, row)
 
     def of(self, mutant: Mutant) -> dict[str, Any] | None:
         """What is known of a mutant."""
@@ -219,12 +222,14 @@ def summary(
     drawn = [row for m in sample if m.module in modules and (row := book.of(m))]
     alive = [row for row in drawn if not row["test"]]
     same = [row for row in alive if f"{row['module']} {row['change']}" in alike]
+    first = [book.first[row["module"], row["number"]] for row in drawn]
     counts = [usual.covered[module].counts for module in modules]
     lines, run_lines, branches, run_branches = (sum(each) for each in zip(*counts, strict=True))
     return {
         "modules": len(modules),
         "drawn": len(drawn),
         "killed": len(drawn) - len(alive),
+        "at_first": sum(row["test"] is not None for row in first),
         "alike": len(same),
         "untouched": sum(not row["run"] for row in alive),
         "alive": [f"{r['module']}:{r['line']} {r['change']}" for r in alive if r not in same],
