@@ -138,7 +138,7 @@ def test_pages_of_the_gallery_do_what_they_say(page):
     assert words == known, "run `docs/gallery/make.py`"  # signs move the columns of an array
     for now, then in zip(NUMBER.findall(said), NUMBER.findall(shown), strict=True):
         a, b = abs(float(now)), abs(float(then))
-        assert max(a, b) <= 10 * min(a, b) + 1, f"{now} is shown as {then}"
+        assert max(a, b) <= 10 * min(a, b) + 3, f"{now} is shown as {then}"
     assert len(picture) < 60_000
     assert (ROOT / "docs" / "images" / f"gallery-{page.stem}.png").stat().st_size < 60_000
     assert f"../images/gallery-{page.stem}.png" in text

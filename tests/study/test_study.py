@@ -1070,7 +1070,7 @@ def test_a_study_is_logged(caplog, tmp_path, nudge):
     debug = [words for level, words in said if level == "DEBUG"]
     assert ": duels [0] are asked of ann" in debug
     assert ": duel 0 is told 'b' by None" in debug
-    assert ": the answers to duels [0] are taken back" in debug
+    assert ": the answer to duel 0 is taken back" in debug
     assert any(words.startswith(": a new best point, known to") for words in debug)
 
 
