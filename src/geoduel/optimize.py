@@ -214,13 +214,12 @@ def minimize(
 
     Warns
     -----
-    Where warnings are made errors, these have an attribute ``result``, too.
-
     DivergenceWarning
         If nothing stopped the descent; see `Result.stop_reason`.
     TiesWarning
         If more than 5 % of the duels were ties (25 % where the method chooses its own probes),
         unless the method stopped because of them.
+        Where warnings are made errors, both have an attribute ``result``, too.
 
     Examples
     --------

@@ -36,8 +36,8 @@ def from_ranking(
     rank : callable
         ``rank(points)`` returns the indices of the points, the best first: ``[2, 0, 1]``, a list,
         an array or a tensor. Points that are alike stand together: ``[2, [0, 1]]``. It is given an
-        array of shape (k, *point_shape), or a list of k dictionaries where
-        the parts of a point have names.
+        array of shape (k, *point_shape), or a list of k dictionaries where the parts of a point
+        have names.
     most : int
         Most points that it is given at once, at least 2.
     shuffle : bool

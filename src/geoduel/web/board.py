@@ -182,18 +182,12 @@ class Board:
                 )
         self.lang = lang or "en"
         self.accuracy = None if accuracy is None else positive(accuracy, "accuracy")
-        self.ranking, self.results = (
-            truth(ranking, "ranking", "ends"),
-            truth(results, "results", "own"),
-        )
-        self.strengths, self.infeasible = (
-            truth(strengths, "strengths"),
-            truth(infeasible, "infeasible"),
-        )
-        self.scripts, self.match_levels = (
-            truth(scripts, "scripts"),
-            truth(match_levels, "match_levels"),
-        )
+        self.ranking = truth(ranking, "ranking", "ends")
+        self.results = truth(results, "results", "own")
+        self.strengths = truth(strengths, "strengths")
+        self.infeasible = truth(infeasible, "infeasible")
+        self.scripts = truth(scripts, "scripts")
+        self.match_levels = truth(match_levels, "match_levels")
         self.ahead = None if ahead is None else truth(ahead, "ahead")
         self.solo = None if solo is None else truth(solo, "solo")
         self.finish = finish

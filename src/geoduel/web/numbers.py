@@ -247,8 +247,8 @@ def _turn(x: np.ndarray) -> str:
     angle = math.atan2(float(np.linalg.norm(across)), (float(np.trace(x)) - 1) / 2)
     if angle < 1e-6:
         return "no turn"
-    if (size := float(np.linalg.norm(across))) > 1e-3 or angle < 1:
-        axis = across / size
+    if angle < math.pi - 1e-3:
+        axis = across / np.linalg.norm(across)
     else:  # near half a turn, where it vanishes: the axis is what x leaves in place
         axis = np.linalg.eigh(x + x.T)[1][:, -1]
     shown = ", ".join(f"{a + 0.0:.2f}" for a in axis)

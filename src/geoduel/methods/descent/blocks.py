@@ -191,9 +191,8 @@ def _after(
             answering=noise,
             to_mean=to_mean[j],
             held=False,
-            tied=state.tied + 1 if tied >= 0.4 else max(0.0, state.tied - 0.5),
-            alike=max(state.alike, state.size) if tied > 0.5 else state.alike,
             stop=None,
+            **state.tying(tied),
         )
         ends.append(new.ended(manifold, method.x_tol, tied, probe, d))
     return ends

@@ -154,6 +154,13 @@ class NewtonState(NamedTuple):
         length = self.least**1.5 / self.size**0.5 if ties else self.size
         return length / max(0.05, self.answering.capacity) ** 0.4
 
+    def tying(self, ties: float) -> dict[str, Any]:
+        """The entries that count ties, after a block of which that share has tied."""
+        return {
+            "tied": self.tied + 1 if ties >= 0.4 else max(0.0, self.tied - 0.5),
+            "alike": max(self.alike, self.size) if ties > 0.5 else self.alike,
+        }
+
     def ended(
         self, manifold: Manifold, x_tol: float | None, ties: float, longest: float, n: int
     ) -> NewtonState:
@@ -976,8 +983,7 @@ class DuelNewton(RankedMethod):
             trail=state.trail,
             held=move.held,
             exits=duels.exits,
-            tied=state.tied + 1 if n and duels.ties >= 0.4 else max(0.0, state.tied - 0.5),
-            alike=max(state.alike, state.size) if n and duels.ties > 0.5 else state.alike,
+            **state.tying(duels.ties if n else 0.0),
             patience=state.patience,
             claim=state.claim,
             refuted=state.refuted,
