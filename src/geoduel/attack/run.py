@@ -156,13 +156,12 @@ def attack(
 
     Warns
     -----
-    Where warnings are made errors, `TiesWarning` has an attribute ``result``, too.
-
     RadiusWarning
         If the probes of a method of one's own are below what the dtype resolves; they are widened.
         Those of methods by name are widened silently, except for the settings as published.
     TiesWarning
-        If more than 5 % of the comparisons were ties.
+        If more than 5 % of the comparisons were ties. Where warnings are made errors, it has an
+        attribute ``result``, too.
 
     Examples
     --------
