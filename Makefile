@@ -11,6 +11,7 @@ PEERS := $(VENV)-peers
 RIVALS := $(VENV)-rivals
 FUZZ := $(VENV)-fuzz
 LOWEST := $(VENV)-lowest
+AUDIT := $(VENV)-audit
 
 # Small matrices: one BLAS thread is the fastest.
 export OMP_NUM_THREADS ?= 1
@@ -18,7 +19,7 @@ export OPENBLAS_NUM_THREADS ?= 1
 export MKL_NUM_THREADS ?= 1
 export PIP_DISABLE_PIP_VERSION_CHECK ?= 1
 
-.PHONY: help run test slow fuzz lint format types docs peers lowest bench rivals mutants tables dry pictures clean
+.PHONY: help run test slow fuzz lint format types docs peers lowest audit bench rivals mutants tables dry pictures clean
 .DEFAULT_GOAL := help
 
 help:  ## list the targets
@@ -63,6 +64,12 @@ lowest: ARGS := $(or $(ARGS),tests/_numerics tests/pictures tests/study/storage 
 lowest: $(LOWEST)/.has-lowest  ## run tests with the lowest versions that pyproject.toml allows
 	$(LOWEST)/bin/python -m pytest -W ignore::DeprecationWarning $(ARGS)
 
+# The tools that fill an environment come with Python, and are no dependencies.
+audit: $(VENV)/.has-test $(LOWEST)/.has-lowest $(AUDIT)/.has-audit  ## look for published weaknesses in the newest and the lowest dependencies
+	for venv in $(VENV) $(LOWEST); do echo "== $$venv"; \
+	    $$venv/bin/python -m pip list --format freeze --exclude-editable --exclude pip --exclude setuptools --exclude uv >$(AUDIT)/found.txt && \
+	    $(AUDIT)/bin/pip-audit --requirement $(AUDIT)/found.txt --no-deps --disable-pip $(ARGS) || exit 1; done
+
 bench: $(PEERS)/.has-test,bench,bridges  ## run every benchmark once, at reduced size
 	for script in $(BENCHMARKS); do echo "== $$script"; $(PEERS)/bin/python $$script $(ARGS) || exit 1; done
 
@@ -82,7 +89,7 @@ pictures: $(VENV)/.has-test  ## draw the docs' pictures of the page, in Chromium
 	$(BIN)/python benchmarks/_pictures.py
 
 clean:  ## remove environments, caches and site/, but no results
-	rm -rf $(VENV) $(PEERS) $(RIVALS) $(FUZZ) $(LOWEST) build dist site .pytest_cache .ruff_cache
+	rm -rf $(VENV) $(PEERS) $(RIVALS) $(FUZZ) $(LOWEST) $(AUDIT) build dist site .pytest_cache .ruff_cache
 	find src tests benchmarks -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true
 
 # A stamp for each set of extras: nothing is installed twice until the requirements change.
@@ -105,6 +112,10 @@ $(FUZZ)/.has-fuzz: | $(FUZZ)/.made
 	$(FUZZ)/bin/python -m pip install --quiet 'schemathesis>=4.1'
 	@touch $@
 
+$(AUDIT)/.has-audit: | $(AUDIT)/.made
+	$(AUDIT)/bin/python -m pip install --quiet 'pip-audit>=2.7'
+	@touch $@
+
 # AEPsych asks for NumPy 1 but runs on 2, which geoduel needs: pip says so and goes on.
 $(RIVALS)/.has-rivals: pyproject.toml constraints.txt | $(RIVALS)/.made
 	$(RIVALS)/bin/python -m pip install --quiet -c constraints.txt torch aepsych
@@ -117,4 +128,4 @@ $(RIVALS)/.has-rivals: pyproject.toml constraints.txt | $(RIVALS)/.made
 	@$(PYTHON) -m venv $*
 	@touch $@
 
-.PRECIOUS: %/.made $(VENV)/.has-% $(PEERS)/.has-% $(LOWEST)/.has-% $(RIVALS)/.has-rivals $(FUZZ)/.has-fuzz
+.PRECIOUS: %/.made $(VENV)/.has-% $(PEERS)/.has-% $(LOWEST)/.has-% $(RIVALS)/.has-rivals $(FUZZ)/.has-fuzz $(AUDIT)/.has-audit
