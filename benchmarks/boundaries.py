@@ -10,7 +10,7 @@ A run is wrong if it has an error, is not back in time, asks about a point off t
 of the set where a method says that it asks none, ends outside, or states an end that is none.
 
     python benchmarks/boundaries.py [--full] [--save] [--seeds 24] [--runs 60] [--minutes 9]
-                                    [--methods NAME ...] [--places NAME ...]
+                                    [--methods NAME ...] [--places NAME ...] [--rows FILE]
 
 The runs are drawn without order from all cases: 60, or with ``--full`` all, which takes hours. As
 many as there is time for are a sample of the same matrix.
@@ -28,8 +28,7 @@ from statistics import median
 from typing import Any, NamedTuple
 
 from _results import Results
-from _results import parser as results_parser
-from reliability_methods import Endless, time_limit, while_there_is_time
+from reliability_methods import Endless, arguments, rows_of, time_limit
 
 import numpy as np
 
@@ -67,7 +66,8 @@ Make = Callable[[np.random.Generator], Place]
 def to_point(manifold: gd.Manifold, x0: Any, best: Any) -> Callable[[Any], float]:
     """Distance to the optimum as a share of that from the start."""
     whole = float(manifold.dist(x0, best))
-    return lambda x: float(manifold.dist(np.asarray(x, best.dtype), best)) / (whole or 1.0)
+    whole = whole if whole > 1e-6 else 1.0  # it starts there
+    return lambda x: float(manifold.dist(np.asarray(x, best.dtype), best)) / whole
 
 
 def ball(manifold: gd.Manifold, radius: float = RADIUS, beyond: float = 1.5) -> Make:
@@ -360,7 +360,7 @@ class Row(NamedTuple):
     dtype: str
     seed: int
     end: str
-    left: float
+    left: float | None  # None: not known
     seconds: float
     wrong: str
 
@@ -463,24 +463,29 @@ def row(case: tuple[str, str, str, Any, int]) -> Row:
     method, kind, name, dtype, seed = case
     began = time.process_time()
     end, left, wrong = run(method, PLACES[kind][name], dtype, seed)
-    took = time.process_time() - began
-    return Row(method, kind, name, np.dtype(dtype).name, seed, end, left, took, wrong)
+    return Row(*label(case), end, left, time.process_time() - began, wrong)
+
+
+def label(case: tuple[str, str, str, Any, int]) -> tuple[Any, ...]:
+    """The entries of a row that say which run it is."""
+    return *case[:3], np.dtype(case[3]).name, case[4]
+
+
+def left_of(row: Row) -> float:
+    return math.inf if row.left is None else row.left
 
 
 def main() -> None:
-    parser = results_parser(__doc__)
+    parser = arguments(__doc__)
     parser.add_argument("--seeds", type=int, default=24)
     parser.add_argument("--runs", type=int, help="most runs; without --full 20")
-    parser.add_argument("--minutes", type=float, default=math.inf, help="after which none begins")
-    parser.add_argument("--workers", type=int, default=1, help="processes")
-    parser.add_argument("--methods", nargs="*", default=list(METHODS))
     parser.add_argument("--places", nargs="*", default=[], help="names of places, or of kinds")
     given = parser.parse_args()
     runs = given.runs or (None if given.full else 20)
     results = Results(__file__, given.save, seeds=[FIRST_SEED, FIRST_SEED + given.seeds - 1])
-    of = cases(given.methods, given.places, given.seeds)
+    of = cases(given.methods or tuple(METHODS), given.places, given.seeds)
     found: list[Row] = []
-    for one in while_there_is_time(row, of, given.minutes, given.workers):
+    for one in (Row(*each) for each in rows_of(of, row, label, given)):
         if one.end != "refused":
             found.append(one)
             print("WRONG" if one.wrong else "right", *one, flush=True)
@@ -491,8 +496,8 @@ def main() -> None:
             own = [r for r in found if (r.kind, r.method) == (kind, method) and r.end != "refused"]
             if not own:
                 continue
-            left, wrong = [r.left for r in own], sum(bool(r.wrong) for r in own)
-            ended = [r.left for r in own if r.end in ENDS]
+            left, wrong = [left_of(r) for r in own], sum(bool(r.wrong) for r in own)
+            ended = [left_of(r) for r in own if r.end in ENDS]
             print(
                 f"{kind:22s} {method:16s} runs {len(own):4d} wrong {wrong:3d} ended {len(ended):4d}"
                 f" left {median(left):8.1e} worst {max(left):8.1e}"

@@ -5,16 +5,19 @@ oracles that no method can do well on: always a tie, always the same side, coins
 drift, no minimum. A run must end within its budget and its time, at a point of the manifold and of
 the domain, and say what ended it. A failing oracle has to be named, with what was found until then.
 
-    python benchmarks/reliability_methods.py [--full] [--save] [--thin 499] [--minutes 9]
-                                             [--seeds 1] [--methods NAME ...]
+    python benchmarks/reliability_methods.py [--full] [--save] [--thin 61] [--minutes 9]
+                                             [--seeds 1] [--methods NAME ...] [--rows FILE]
 
-Without arguments every 2999th case; with ``--full`` every 61st. Cases that a method refuses before
+Without arguments every 2999th case; with ``--full`` all, which takes hours: with ``--minutes``, as
+many as there is time for, first each method once at each place. Cases that a method refuses before
 it asks are not counted: a manifold or a set that it does not claim.
 """
 
 from __future__ import annotations
 
 # ruff: noqa: I001 - the threads must be set before NumPy loads
+import argparse
+import json
 import math
 import multiprocessing
 import random
@@ -25,6 +28,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, nullcontext
 from itertools import product
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from _results import Results
@@ -306,7 +310,10 @@ def cases(
     manifolds: Iterable[str] = tuple(MANIFOLDS),
     thin: int = 1,
 ) -> list[Case]:
-    """Runs in an order that is drawn; with ``thin``, only every so-manieth."""
+    """Runs in an order that is drawn; with ``thin``, only every so-manieth.
+
+    Each method comes to each of its places, dtypes and shapes once before it comes there again.
+    """
     places = [(place, name) for place in manifolds for name in dict(domains(MANIFOLDS[place]))]
     found: Any = [
         (method, *place, *rest)
@@ -319,7 +326,14 @@ def cases(
         and not (method in PEOPLE and not MANIFOLDS[place[0]].closed_form)
     ]
     random.Random(0).shuffle(found)
-    return found[::thin]
+    turns: Counter[tuple[Any, ...]] = Counter()
+
+    def turn(case: Case) -> int:
+        method, place, name, _, *rest = case
+        turns[method, place, name, *rest] += 1
+        return turns[method, place, name, *rest]
+
+    return sorted(found, key=turn)[::thin]
 
 
 def row(case: Case) -> Row:
@@ -333,20 +347,59 @@ def row(case: Case) -> Row:
     judge = ORACLES[oracle](manifold, np.random.default_rng([seed, 2]))
     fails = oracle in FAILING
     end, wrong = run(method, manifold, domain, dtype, judge, seed, fails, budget, lead=lead)
-    took, kind = time.process_time() - began, np.dtype(dtype).name + str(lead or "")
-    return Row(method, place, name, kind, oracle, seed, end, took, wrong)
+    return Row(*label(case), end, time.process_time() - began, wrong)
 
 
-def while_there_is_time(
-    work: Callable[[Any], Any], of: Iterable[Any], minutes: float = math.inf, workers: int = 1
-) -> Iterator[Any]:
-    """What is made of each, in the order in which it is done, until the time is over."""
-    until = time.monotonic() + 60 * minutes
-    with multiprocessing.get_context("spawn").Pool(workers) if workers > 1 else nullcontext() as p:
-        for done in p.imap_unordered(work, of) if p else map(work, of):
-            yield done
+def label(case: Case) -> tuple[Any, ...]:
+    """The entries of a row that say which run it is."""
+    method, place, name, oracle, dtype, lead, seed = case
+    return method, place, name, np.dtype(dtype).name + str(lead or ""), oracle, seed
+
+
+def rows_of(
+    of: Iterable[Any],
+    work: Callable[[Any], Any],
+    label: Callable[[Any], tuple[Any, ...]],
+    given: argparse.Namespace,
+) -> Iterator[list[Any]]:
+    """Rows, lists of values, of cases as they are done, until the time is over.
+
+    With ``--rows`` those that the file has are taken from it, and new ones are added: a run can be
+    stopped and resumed, and cases are tried again once their lines are taken out.
+    """
+    until, done = time.monotonic() + 60 * given.minutes, dict[str, list[Any]]()
+    if given.rows and given.rows.exists():
+        found = [json.loads(line) for line in given.rows.read_text().splitlines()]
+        done = {json.dumps(each[0]): each[1] for each in found}
+    rest = []
+    for case in of:
+        known = done.get(json.dumps(label(case)))
+        if known is None:
+            rest.append(case)
+        else:
+            yield known
+    spawn, many = multiprocessing.get_context("spawn"), given.workers > 1
+    with (
+        spawn.Pool(given.workers) if many else nullcontext() as pool,
+        given.rows.open("a") if given.rows else nullcontext() as out,
+    ):
+        for row in pool.imap_unordered(work, rest) if pool else map(work, rest):
+            values = [None if x == math.inf else x for x in row]
+            if out:
+                print(json.dumps([values[: len(label(rest[0]))], values]), file=out, flush=True)
+            yield values
             if time.monotonic() > until:
                 return
+
+
+def arguments(document: str | None) -> argparse.ArgumentParser:
+    """What both scripts about reliability take."""
+    found = results_parser(document)
+    found.add_argument("--minutes", type=float, default=math.inf, help="after which none begins")
+    found.add_argument("--workers", type=int, default=1, help="processes")
+    found.add_argument("--rows", type=Path, help="file of rows, to which new ones are added")
+    found.add_argument("--methods", nargs="*")
+    return found
 
 
 def table(found: list[Row]) -> list[list[str]]:
@@ -363,18 +416,15 @@ def table(found: list[Row]) -> list[list[str]]:
 
 
 def main() -> None:
-    parser = results_parser(__doc__)
+    parser = arguments(__doc__)
     parser.add_argument("--seeds", type=int, default=1)
     parser.add_argument("--thin", type=int, help="run every so-manieth case only")
-    parser.add_argument("--minutes", type=float, default=math.inf, help="after which none begins")
-    parser.add_argument("--workers", type=int, default=1, help="processes")
-    parser.add_argument("--methods", nargs="*", default=METHODS)
     given = parser.parse_args()
-    thin = given.thin or (61 if given.full else 2999)
+    thin = given.thin or (1 if given.full else 2999)
     results = Results(__file__, given.save, seeds=given.seeds)
     found = []
-    of = cases(given.seeds, given.methods, thin=thin)
-    for one in while_there_is_time(row, of, given.minutes, given.workers):
+    of = cases(given.seeds, given.methods or METHODS, thin=thin)
+    for one in (Row(*each) for each in rows_of(of, row, label, given)):
         if one.end != "refused":
             found.append(one)
             print("WRONG" if one.wrong else "right", *one, flush=True)

@@ -1,6 +1,7 @@
 """Stated distances: how far the optimum is, and what a run says when its budget ends.
 
     python benchmarks/stated.py [--full] [--save] [--noise] [--seeds 4] [--first-seed 30]
+                                [--method NAME]
 
 The functions are smooth, or have kinks, ridges, one-sided slopes and flat valleys, each in rotated
 coordinates with a start of its own. A run of the default method is looked at after 25, 50, 100 and
@@ -53,7 +54,9 @@ COUNTS = ("looks", "none", "tenth", "thousandth", "tenfold", "within", "counted"
 LOOKS = (25, 50, 100, 200)  # duels a dimension
 
 
-def looks(name: str, d: int, seed: int, answers: str = "right") -> list[tuple[float, float | None]]:
+def looks(
+    name: str, d: int, seed: int, answers: str = "right", method: str = "auto"
+) -> list[tuple[float, float | None]]:
     """True and stated distances of one run."""
     rng = np.random.default_rng([seed, d])
     turn = np.linalg.qr(rng.standard_normal((d, d)))[0]
@@ -75,7 +78,8 @@ def looks(name: str, d: int, seed: int, answers: str = "right") -> list[tuple[fl
             if size in how:
                 how[size] *= f(turn @ (x0 - goal), s)
         oracle = gd.Noisy(oracle, rng=np.random.default_rng([seed, d, 1]), **how)
-    gd.minimize(oracle, gd.Euclidean(d), x0, budget=LOOKS[-1] * d + d, rng=seed, callback=look)
+    budget = LOOKS[-1] * d + d
+    gd.minimize(oracle, gd.Euclidean(d), x0, method=method, budget=budget, rng=seed, callback=look)
     return [*found, last[0]] if len(found) < len(LOOKS) else found
 
 
@@ -84,10 +88,13 @@ def main() -> None:
     p.add_argument("--noise", action="store_true", help="wrong answers and ties, five functions")
     p.add_argument("--seeds", type=int, default=1)
     p.add_argument("--first-seed", type=int, default=30)
+    p.add_argument("--method", default="auto", help="another one is shown, and not saved")
     args = p.parse_args()
     seeds = range(args.first_seed, args.first_seed + max(args.seeds, 4 if args.full else 1))
     dims = (2, 5, 10) if args.full and not args.noise else (2, 5)
-    results = Results(__file__, args.save, seeds=f"{seeds[0]} to {seeds[-1]}")
+    results = Results(
+        __file__, args.save and args.method == "auto", seeds=f"{seeds[0]} to {seeds[-1]}"
+    )
     print(describe_machine())
     heads = f"{'looks':>6} {'none':>5} {'< 1/10':>7} {'< 1e-3':>7} {'> 10':>5} {'within':>7}"
     print(f"{'answers':16} {'function':24} {'d':>3} {heads}")
@@ -95,7 +102,9 @@ def main() -> None:
         total: dict[str, int] = dict.fromkeys(COUNTS, 0)
         for name in WITH_NOISE if args.noise else FUNCTIONS:
             for d in dims:
-                found = [each for seed in seeds for each in looks(name, d, seed, answers)]
+                found = [
+                    each for seed in seeds for each in looks(name, d, seed, answers, args.method)
+                ]
                 near = [(t, u) for t, u in found if t > 1e-12]
                 stated = [u / t for t, u in near if u is not None]
                 count: dict[str, int] = {

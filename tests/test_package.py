@@ -128,6 +128,17 @@ METHOD_VERSIONS = {
         "rdngd": 2,
         "rrdngd": 2,
     },
+    "0.11.0": {
+        "auto": 12,
+        "bisection": 6,
+        "block": 4,
+        "duel-csa": 9,
+        "duel-newton": 12,
+        "ideal-point": 10,
+        "order-cd": 2,
+        "rdngd": 2,
+        "rrdngd": 2,
+    },
 }
 PUBLIC = sorted(set(geoduel.__all__) - {"__version__"})
 GUIDE = [

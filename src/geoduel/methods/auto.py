@@ -80,7 +80,7 @@ class Auto(RankedMethod):
     restarts: float | None = None
     smoothing: float = 0.0
 
-    version: ClassVar[int] = 11
+    version: ClassVar[int] = 12
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -129,10 +129,10 @@ class Auto(RankedMethod):
         spends = self.restarts == math.inf and not self.min_radius  # its trials may be short
         if not spends or not isinstance(local, NewtonState):
             return local
-        if local.noisy or local.tied < PLATEAU:
+        if local.noisy or local.ties.many < PLATEAU:
             return local
         longest = min(local.longest, reach(manifold, self.domain) / 2)
-        return PlateauWalk(self.domain).start(manifold, local.best, longest)
+        return PlateauWalk(self.domain).start(manifold, local.best, longest, local.uncertainty)
 
     def _judged(
         self, manifold: Manifold, state: Restarted, same: bool, rng: np.random.Generator

@@ -138,7 +138,7 @@ class Mixed(Method):
     domain: Domain | None = None
     restarts: float | None = None
 
-    version: ClassVar[int] = 6
+    version: ClassVar[int] = 7
     single: ClassVar[bool] = True
     state_has: ClassVar[tuple[str, ...]] = ("point", "best", "stop")
 

@@ -21,8 +21,8 @@ def test_orders_without_ties_count_none():
         np.ones(4), method="duel-csa", ranking=6, iterations=20, rng=0,
         callback=lambda p: states.append(p.state),
     )  # fmt: skip
-    assert {getattr(state, "ties", 0.0) for state in states} == {0.0}
-    assert hasattr(states[-1], "ties")
+    assert {getattr(state, "alike", 0.0) for state in states} == {0.0}
+    assert states[-1].ties.share == 0
 
 
 def test_limited_memory_above_300_dimensions():

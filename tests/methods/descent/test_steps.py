@@ -13,12 +13,15 @@ RNG = np.random.default_rng
 def agree(together, alone, eps=1e-6):
     for many, one in zip(together, alone, strict=True):
         assert isinstance(many, CSAState)
-        for name in ("point", "best", "sigma", "path", "to_mean", "ties"):
+        for name in ("point", "best", "sigma", "path", "to_mean", "alike"):
             np.testing.assert_allclose(
                 getattr(many, name), getattr(one, name), rtol=eps, atol=eps, err_msg=name
             )
         for a, b in zip(many.metric, one.metric, strict=True):
             np.testing.assert_allclose(a, b, rtol=eps, atol=eps)
+        assert many.ties.level == one.ties.level
+        ties = [each.ties._replace(level=0) for each in (many, one)]
+        np.testing.assert_allclose(*ties, rtol=eps, atol=eps)
         assert many.answering.total == one.answering.total
         assert (many.k, many.stop) == (one.k, one.stop)
 
@@ -50,6 +53,19 @@ def test_the_same_states_where_answers_are_wrong(settings):
     agree(together, alone)
     assert any(state.answering.widen > 1 for state in together)
     assert any(np.any(state.to_mean) for state in together)
+
+
+@pytest.mark.filterwarnings("ignore::geoduel.errors.TiesWarning")
+def test_the_same_states_where_answers_tie():
+    """Then probes are widened, and the widest ones are asked about."""
+    x0 = RNG(3).standard_normal((4, 5))
+    # A state in which a problem has ended is its last one.
+    together, alone = runs(
+        gd.DuelCSA(), gd.Euclidean(5), lambda x: np.floor(8 * np.vecdot(x, x)), x0, steps=110
+    )
+    agree(together, alone)
+    assert any(state.ties.widen > 100 for state in together)
+    assert any(state.ties.level is False for state in together)
 
 
 def test_a_run_to_infinity_ends_without_the_others():

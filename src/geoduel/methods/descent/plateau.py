@@ -44,6 +44,8 @@ class WalkState(NamedTuple):
         Trials since the last one that won.
     confirmed, differed : int
         Duels asked again after a win, and those of them that were not won again.
+    known : float or None
+        What was stated of the first point, until another one wins.
     stop : str or None
         Why to stop.
     """
@@ -58,6 +60,7 @@ class WalkState(NamedTuple):
     quiet: int = 0
     confirmed: int = 0
     differed: int = 0
+    known: float | None = None
     stop: str | None = None
 
     @property
@@ -74,11 +77,14 @@ class WalkState(NamedTuple):
 
     @property
     def uncertainty(self) -> float | None:
-        """How far the plateau reaches, once many trials have found nothing better; else not known.
+        """What was stated of the first point, until another one has won.
 
-        The length of the trials settles where one in five stays on it. The point is on average
-        nearer to the middle than its rim.
+        Then it is not known, until many trials have found nothing better: then it is how far the
+        plateau reaches. The length of the trials settles where one in five stays on it, and the
+        point is on average nearer to the middle than its rim.
         """
+        if self.known is not None:
+            return self.known
         quiet = self.quiet >= STILL * len(self.factor.A)
         return self.size / 2 if quiet and self.size < self.longest else None
 
@@ -112,12 +118,21 @@ class PlateauWalk:
 
     domain: Domain | None = None
 
-    def start(self, manifold: Manifold, x: Array, longest: float) -> WalkState:
-        """At a point, with trials of the length that the longest may have."""
+    def start(
+        self, manifold: Manifold, x: Array, longest: float, known: float | None = None
+    ) -> WalkState:
+        """At a point of a known distance, with trials of the length that the longest may have."""
         d = manifold.dim
         factor = CholeskyFactor.identity(d)
         return WalkState(
-            Frame(x, np.eye(d)), x, True, longest / math.sqrt(d), SUCCESS, factor, longest
+            Frame(x, np.eye(d)),
+            x,
+            True,
+            longest / math.sqrt(d),
+            SUCCESS,
+            factor,
+            longest,
+            known=known,
         )
 
     def step(
@@ -151,8 +166,19 @@ class PlateauWalk:
             sigma *= grown
         sigma = min(sigma, 10 * state.longest / float(np.linalg.norm(factor.A)))
         quiet = 0 if answer < 0 else state.quiet + 1
+        known = state.known if best is state.best else None
         new = WalkState(
-            frame, best, there, sigma, success, factor, state.longest, quiet, confirmed, differed
+            frame,
+            best,
+            there,
+            sigma,
+            success,
+            factor,
+            state.longest,
+            quiet,
+            confirmed,
+            differed,
+            known,
         )
         if new.size < default_radius(manifold, best):  # a slope ends at the edge of a plateau
             return new._replace(stop="resolution")
