@@ -347,9 +347,9 @@ def test_the_memory_that_a_method_says_it_needs_is_what_it_takes_at_least(name):
     finally:
         tracemalloc.stop()
     if name in MATRICES:
-        assert 8 * d**2 < method.memory(space) < taken
+        assert 8 * d**2 < method.memory_needed(space) < taken
     else:  # some points alone
-        assert method.memory(space) == 0
+        assert method.memory_needed(space) == 0
         assert taken < 8 * d**2
 
 

@@ -88,8 +88,8 @@ class Auto(RankedMethod):
             positive_int(self.restarts, "restarts", least=0)
         nonnegative(self.smoothing, "smoothing")
 
-    def memory(self, manifold: Manifold) -> float:
-        return self._method(manifold).memory(manifold)
+    def memory_needed(self, manifold: Manifold) -> float:
+        return self._method(manifold).memory_needed(manifold)
 
     def spending(self) -> Auto:
         """With restarts as a budget allows, unless their number is set or a run ends early."""

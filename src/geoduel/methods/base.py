@@ -87,7 +87,7 @@ class Method(ABC):
         Whether it runs one problem: several are then run in lock step, see `steps`. Other methods
         take a start with leading axes themselves.
     matrices : int
-        How many d x d matrices of doubles it holds at once, at least; see `memory`.
+        How many d x d matrices of doubles it holds at once, at least; see `memory_needed`.
     sees : {"comparisons", "scores", "gradients"}
         What answers the step needs; other than comparisons only the baselines of the attack.
     state_has : tuple of str
@@ -178,7 +178,7 @@ class Method(ABC):
             "domain, and has no with_domain(domain) of its own"
         )
 
-    def memory(self, manifold: Manifold) -> float:
+    def memory_needed(self, manifold: Manifold) -> float:
         """Bytes that a run of one problem takes at least, beside its points.
 
         By default those of its ``matrices``.
@@ -294,7 +294,7 @@ def one_problem(method: Method, manifold: Manifold, x0: Array) -> None:
 
 def in_memory(method: Method, manifold: Manifold) -> None:
     """Refuse dimensions in which a method needs more memory than there is."""
-    needed, there = method.memory(manifold), machine_memory()
+    needed, there = method.memory_needed(manifold), machine_memory()
     if needed > there:
         raise ArgumentError(
             f"{_name(method)} needs {needed / 1e9:,.0f} GB of memory or more in {manifold.dim:,} "

@@ -163,7 +163,7 @@ class IdealPoint(PersonMethod):
         if self.sweeps is not None:
             positive_int(self.sweeps, "sweeps")
 
-    def memory(self, manifold: Manifold) -> float:
+    def memory_needed(self, manifold: Manifold) -> float:
         """The features of the chart at its nodes, and back; the axes at each node."""
         d = manifold.dim
         nodes = 1 + 2 * d + d * (d - 1) // 2

@@ -121,7 +121,7 @@ class SCOBO(Rival):
         if self.radius is not None:
             positive(self.radius, "radius")
 
-    def memory(self, manifold: Manifold) -> float:
+    def memory_needed(self, manifold: Manifold) -> float:
         """The sensing matrix and the points of its duels, and the frame."""
         d = manifold.dim
         return 8.0 * (4 * self._rows(d) + 2 * d) * d
