@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Generator
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -112,6 +112,8 @@ class SCOBO(Rival):
     sparsity: int | None = None
     samples: int | None = None
     radius: float | None = None
+
+    projects: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         super().__post_init__()
