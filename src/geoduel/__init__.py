@@ -11,6 +11,7 @@ result.x                                                   # best point
 from typing import TYPE_CHECKING
 
 from . import errors
+from ._support.early import loaded
 from ._support.lazy import lazy
 from ._support.moved import forward_old_modules
 from ._version import __version__
@@ -105,6 +106,7 @@ if TYPE_CHECKING:
 
 __getattr__ = lazy(__name__, __file__)
 forward_old_modules()
+loaded()
 
 __all__ = [
     "RDFW",

@@ -12,7 +12,7 @@ torch = pytest.importorskip("torch", reason="needs the extra attack")
 pytest.importorskip("sklearn", reason="needs the extra attack")
 pytest.importorskip("PIL", reason="needs the extra attack")
 
-from geoduel.attack import cifar10, load_pictures  # noqa: E402
+from geoduel.attack import Pictures, cifar10, image_folder, load_pictures  # noqa: E402
 from geoduel.errors import ArgumentError  # noqa: E402
 
 
@@ -110,3 +110,80 @@ def test_missing_data_is_named(tmp_path, monkeypatch):
     (tmp_path / "x.npz").unlink()
     with pytest.raises(ArgumentError, match="no images"):
         load_pictures(tmp_path)
+
+
+IMAGES, NUMBERS = torch.full((3, 1, 4, 4), 0.5), torch.arange(3)
+
+
+@pytest.mark.parametrize(
+    ("images", "labels", "words"),
+    [
+        (IMAGES.numpy(), NUMBERS, "images must be a torch tensor"),
+        (
+            (255 * IMAGES).byte(),
+            NUMBERS,
+            "images must be .* numbers, got torch.uint8",
+        ),
+        (255 * IMAGES, NUMBERS, "images has pixels from 127.5 to 127.5"),
+        (torch.nan * IMAGES, NUMBERS, "images has pixels from nan"),
+        (IMAGES[0], NUMBERS, r"images has shape \(1, 4, 4\)"),
+        (IMAGES, NUMBERS[:2], r"labels has shape \(2,\), expected one for each image: \(3,\)"),
+        (IMAGES, NUMBERS[:, None], "labels has shape"),
+        (
+            IMAGES,
+            NUMBERS.float(),
+            "labels must be .* of class numbers, got torch.float",
+        ),
+        (IMAGES, NUMBERS == 1, "labels must be .* got torch.bool"),
+        (IMAGES, [0, 1, 2], "labels must be .* got list"),
+        (IMAGES, NUMBERS - 2, "labels must be class numbers >= 0, or -1"),
+    ],
+)
+def test_pictures_that_are_none_are_named(images, labels, words):
+    with pytest.raises(ArgumentError, match=words):
+        Pictures(images, labels, ())
+
+
+@pytest.mark.parametrize("classes", ["cat", 3, [1, 2]])
+def test_classes_are_names(classes):
+    with pytest.raises(ArgumentError, match="classes must be"):
+        Pictures(IMAGES, NUMBERS, classes)
+
+
+def test_some_pictures_are_taken_by_numbers_slices_and_masks():
+    pictures = Pictures(IMAGES, NUMBERS, ())
+    for index in ([2, 0], np.array([2, 0]), torch.tensor([-1, 0])):
+        assert pictures.take(index).labels.tolist() == [2, 0]
+    for index in (slice(0, 3, 2), [True, False, True], np.array([True, False, True])):
+        assert pictures.take(index).labels.tolist() == [0, 2]
+    assert len(pictures.take([])) == len(pictures.take(NUMBERS > 5)) == 0
+    for index in (1, None, "a", 1.5, [3], [0.5], [True], torch.zeros(3), object()):
+        with pytest.raises(ArgumentError, match="index must be a slice, numbers or a mask of 3"):
+            pictures.take(index)
+
+
+def test_a_file_that_is_no_picture_is_named(tmp_path):
+    (tmp_path / "bad.png").write_bytes(b"nothing")
+    with pytest.raises(ArgumentError, match=r"bad\.png is no picture"):
+        image_folder(tmp_path)
+
+
+@pytest.mark.parametrize("labels", [np.zeros(2), np.array(["a", "b"]), np.array([-7, 0])])
+def test_arrays_with_wrong_labels_are_named(tmp_path, labels):
+    np.savez(tmp_path / "x.npz", images=np.zeros((2, 4, 4, 3), np.uint8), labels=labels)
+    with pytest.raises(ArgumentError, match="labels"):
+        load_pictures(tmp_path / "x.npz")
+
+
+def test_files_that_hold_no_arrays_are_named(tmp_path):
+    path = tmp_path / "x.npz"
+    np.savez(path, images=np.zeros((0, 4, 4, 3), np.uint8), labels=np.zeros(0, dtype=int))
+    with pytest.raises(ArgumentError, match="n >= 1"):
+        load_pictures(path)
+    path.write_bytes(path.read_bytes()[:60])
+    with pytest.raises(ArgumentError, match="expected arrays images and labels"):
+        load_pictures(path)
+    with path.open("wb") as file:
+        np.save(file, np.zeros(3))
+    with pytest.raises(ArgumentError, match="expected arrays images and labels"):
+        load_pictures(path)

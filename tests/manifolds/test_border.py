@@ -180,8 +180,7 @@ def test_arrays_of_wrong_shapes_are_named(m):
         "x": lambda: m.log(wrong, x),
         "c": lambda: m.from_coords(x, np.ones((2, m.dim + 2))),
     }.items():
-        who = "a point or vector" if isinstance(m, gd.Product) and name != "c" else name
-        with pytest.raises(ArgumentError, match=rf"^{who} has shape \(2, .*expected \(\.\.\., "):
+        with pytest.raises(ArgumentError, match=rf"^{name} has shape \(2, .*expected \(\.\.\., "):
             call()
     three = m.random_point(0, (3,))
     for call in (lambda: m.dist(x, three), lambda: m.log(x, three), lambda: m.exp(three, u)):
@@ -213,3 +212,57 @@ def test_errors_of_a_method_stay_where_its_arguments_fit():
         Odd(2).exp(np.ones((3, 2)), np.ones((5, 2)))
     with pytest.raises(ArgumentError, match=r"v has shape \(1,\), expected \(\.\.\., 2\)"):
         Odd(2).exp(x, np.ones(1))
+
+
+SHORTER_AND_LONGER = (lambda a: a[..., :-1], lambda a: np.concatenate([a, a], axis=-1))
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("wrong", SHORTER_AND_LONGER, ids=["shorter", "longer"])
+@pytest.mark.parametrize("m", [m for m in WHOLE if m.point_shape != (1,)], ids=repr)
+def test_arrays_that_share_a_wrong_shape_are_named(m, wrong, method):
+    """The formulas would give a number for most of them."""
+    given = [wrong(np.array(a, dtype=float)) for a in WHOLE[m]]
+    for arrays in (given, [a.astype(np.float32) for a in given], [np.stack([a, a]) for a in given]):
+        with pytest.raises(ArgumentError, match=r"^[a-z] has shape \(.*expected \(\.\.\., "):
+            METHODS[method](m, *arrays)
+
+
+@pytest.mark.parametrize("kind", [complex, bool, object, str])
+@pytest.mark.parametrize("m", WHOLE, ids=repr)
+def test_arrays_of_other_kinds_than_real_numbers_are_named(m, kind):
+    x, y, v = (np.array(a).astype(kind) for a in WHOLE[m])
+    for method in ("dist", "exp", "inner", "to_manifold", "to_tangent"):
+        with pytest.raises(ArgumentError, match="must be an array of real numbers"):
+            METHODS[method](m, x, y, v)
+
+
+@pytest.mark.parametrize("m", WHOLE, ids=repr)
+def test_tensors_are_looked_at_like_arrays(m):
+    torch = pytest.importorskip("torch")
+    given = [torch.as_tensor(np.array(a, dtype=float)) for a in WHOLE[m]]
+    for method in ("dist", "exp", "inner", "to_manifold", "to_tangent"):
+        for odd in (torch.complex128, torch.bool):
+            with pytest.raises(ArgumentError, match="must be an array of real numbers"):
+                METHODS[method](m, *(a.to(odd) for a in given))
+        with pytest.raises(ArgumentError, match=r"^[a-z] has shape \(.*expected \(\.\.\., "):
+            METHODS[method](m, *(torch.cat([a, a], dim=-1) for a in given))
+
+
+@pytest.mark.parametrize(
+    "method", ["norm", "inner", "geodesic", "to_coords", "to_tangent", "riemannian_gradient"]
+)
+@pytest.mark.parametrize("m", WHOLE, ids=repr)
+def test_leading_axes_of_a_point_that_is_not_needed_are_looked_at(m, method):
+    x, _, v = (np.array(a, dtype=float) for a in WHOLE[m])
+    call, two, three = METHODS[method], np.stack([x, x]), np.stack([v, v, v])
+    with pytest.raises(ArgumentError, match=r"^the leading axes do not broadcast: \(2,\) of x"):
+        call(m, two, None, three)
+    assert np.shape(call(m, two, None, v[None]))[0] == 2 or method != "geodesic"
+    call(m, x, None, three)
+
+
+def test_leading_axes_of_coordinates_are_looked_at():
+    plane = gd.Euclidean(2)
+    with pytest.raises(ArgumentError, match=r"\(2,\) of x and \(3,\) of c"):
+        plane.from_coords(np.ones((2, 2)), np.ones((3, 2)))

@@ -52,7 +52,7 @@ def test_room_is_left_until_numbers_end():
     assert Line(0, 4).room(np.zeros(1)) == pytest.approx(np.finfo(float).max ** (1 / 3) / 2)
     for left, room in ((0.0102 * most, 0.0102 * most), (0.00995 * most, 0.00995e-3 * most)):
         assert line.room(np.exp([most - left])) == pytest.approx(room)
-        assert line.room(np.exp([left - most, left - most])) == pytest.approx(room)
+        assert line.room(np.exp([[left - most], [left - most]])) == pytest.approx(room)
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -313,3 +314,55 @@ def test_a_method_is_handed_all_problems_at_once_unless_it_says_otherwise():
         method = kind(step_size=0.1)
         gd.minimize(oracle, SPHERE, np.eye(3)[:2], method=method, iterations=2, rng=0)
     assert shapes == [(2, 3), (3,), (3,)]
+
+
+MATRICES = {  # of d x d numbers, for runs that have hardly begun
+    "auto": {},
+    "duel-newton": {},
+    "duel-csa": {},
+    "block": {},
+    "ideal-point": {},
+    "ideal-direction": {},
+    "order-cd": {},
+    "order-acd": {},
+    "scobo": {"sparsity": 5},
+    "rank-sgd": {},
+    "comparison-ngd": {},
+    "one-plus-one-cma": {},
+    "nelder-mead": {},
+}
+
+
+@pytest.mark.filterwarnings("ignore::geoduel.errors.TiesWarning")
+@pytest.mark.parametrize("name", sorted(METHODS.keys() - {"bisection", "rdfw"}))
+def test_the_memory_that_a_method_says_it_needs_is_what_it_takes_at_least(name):
+    d = 12 if name == "ideal-point" else 400
+    space = gd.Sphere(d + 1)
+    method = METHODS[name](**MATRICES.get(name, {}))
+    oracle = gd.from_objective(lambda x: x[..., 0], vectorized=True)
+    tracemalloc.start()
+    try:
+        gd.minimize(oracle, space, method=method, budget=3 * d, rng=0, iterations=2)
+        taken = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    if name in MATRICES:
+        assert 8 * d**2 < method.memory_needed(space) < taken
+    else:  # some points alone
+        assert method.memory_needed(space) == 0
+        assert taken < 8 * d**2
+
+
+@pytest.mark.parametrize("name", MATRICES)
+def test_a_method_whose_matrices_do_not_fit_in_memory_says_so_before_it_begins(name, monkeypatch):
+    monkeypatch.setattr("geoduel.methods.base.machine_memory", lambda: 16e9)
+    d = 10**5
+    space, x0 = gd.Sphere(d + 1), np.eye(1, d + 1)[0]
+    oracle = gd.from_objective(lambda x: pytest.fail("asked"), vectorized=True)
+    words = r"needs [\d,]+ GB of memory or more in 100,000 dimensions, .* has 16 GB; method='rdn"
+    with pytest.raises(ArgumentError, match=words):
+        gd.minimize(oracle, space, x0, method=METHODS[name](**MATRICES[name]), budget=10, rng=0)
+    with pytest.raises(ArgumentError, match=words):
+        gd.create_study(space, x0=x0, method=METHODS[name](**MATRICES[name]), rng=0)
+    found = gd.minimize(lambda x, y: 1, space, x0, method="rdngd", budget=2, rng=0)
+    assert found.duels == 2

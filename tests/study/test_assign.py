@@ -11,6 +11,7 @@ import pytest
 import geoduel as gd
 from geoduel import errors
 from geoduel.study import holders
+from geoduel.study.storage import MemoryStorage
 
 SPHERE = gd.Sphere(3)
 
@@ -284,6 +285,29 @@ def test_a_clock_that_was_wrong_holds_nobody(monkeypatch):
     monkeypatch.setattr(time, "time", lambda: now + 601)
     assert study.ask(rater="bob").id == held[0].id
     assert study.tell(held[0], "a", rater="bob").answered == pytest.approx(now + 601, abs=0.01)
+
+
+def test_a_clock_that_is_ahead_takes_no_question_away_where_the_storage_has_a_clock(monkeypatch):
+    """Two servers on one database, one of them a day ahead: both count by the database's time."""
+
+    class Shared(MemoryStorage):
+        hour = 0.0
+
+        def now(self):
+            return 1.8e9 + 3600 * self.hour
+
+    storage = Shared()
+    study = gd.create_study(SPHERE, "rdngd", storage=storage, lease=600.0, rng=0, iterations=9)
+    held = study.ask(rater="ann")
+    other = gd.load_study(study.name, storage)
+    for wrong in (86400.0, -86400.0):
+        monkeypatch.setattr(time, "time", lambda wrong=wrong: 1.8e9 + wrong)
+        with pytest.raises(errors.NothingToAskError) as caught:
+            other.ask(rater="bob")
+        assert caught.value.retry_after == 600
+    storage.hour = 1
+    assert other.ask(rater="bob").id == held.id
+    assert other.tell(held, "a", rater="bob").answered == 1.8e9 + 3600
 
 
 def test_the_time_of_a_rater_begins_when_it_has_the_question(monkeypatch):

@@ -24,7 +24,7 @@ NOTE = {"kind": "attribute", "key": "room", "value": 3}
 def journals(storage=None, count: int = 2) -> list[Journal]:
     """Journals of one study, as of several processes."""
     storage = storage or MemoryStorage()
-    storage.create("s", "{}", opening({}))
+    storage.create("s", "{}", opening({}, 0.0))
     return [Journal("s", storage, {}) for _ in range(count)]
 
 

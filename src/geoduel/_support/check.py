@@ -172,10 +172,12 @@ def positive_shape(shape: tuple[object, ...], owner: str) -> tuple[int, ...]:
     return tuple(positive_int(n, f"{owner} shape[{i}]") for i, n in enumerate(shape))
 
 
-def as_generator(rng: object) -> np.random.Generator:
+def as_generator(rng: object, name: str = "rng") -> np.random.Generator:
     """Return the generator, or a new one from a seed; None seeds from the operating system."""
     if isinstance(rng, np.random.Generator):
         return rng
     if rng is None or (isinstance(rng, int | np.integer) and rng >= 0 and not is_bool(rng)):
         return np.random.default_rng(rng)
-    raise ArgumentError(f"rng must be an int >= 0, a numpy.random.Generator or None, got {rng!r}")
+    raise ArgumentError(
+        f"{name} must be an int >= 0, a numpy.random.Generator or None, got {rng!r}"
+    )

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from .._support.check import truth
 from ..errors import ArgumentError, MissingExtraError
 from ._torch import torch
 from .run import attack
@@ -102,7 +103,7 @@ def to_art(
     _needs_budget(settings)
     if settings.get("method") in ("rgd", "pgd"):
         raise ArgumentError("method 'rgd' and 'pgd' see gradients, which ART's predict hides")
-    targeted = bool(settings.pop("targeted", False))
+    targeted = truth(settings.pop("targeted", False), "targeted")
 
     class GeoduelAttack(EvasionAttack):
         _estimator_requirements = ()  # anything with predict

@@ -6,10 +6,11 @@ import warnings
 from dataclasses import replace
 from typing import Any
 
-from .._support.check import one_of, positive, positive_int, real, several
+from .._support.check import one_of, positive, positive_int
 from ..errors import ArgumentError, RadiusWarning
 from ..manifolds import Sphere
 from ._torch import torch
+from .images import check_images
 from .judge import Judge
 from .methods import ATTACKS
 from .priors import Directions, ShapedSphere, prior
@@ -18,7 +19,6 @@ from .threat import NORMS, Threat, resolved_radius
 __all__ = [
     "AS_PUBLISHED",
     "as_number",
-    "check_images",
     "check_labels",
     "check_radii",
     "check_start",
@@ -35,25 +35,6 @@ TRUST = 30.0  # duels that a first point which is not random counts as
 def as_number(dtype: torch.dtype) -> torch.dtype:
     """Dtype of points and scores: half-precision images have perturbations in float32."""
     return torch.float64 if dtype == torch.float64 else torch.float32
-
-
-def check_images(images: Any, clip: Any, name: str = "images") -> None:
-    """Raise unless the images are a batch of pixels within ``clip``."""
-    if not isinstance(images, torch.Tensor) or not images.is_floating_point():
-        kind = getattr(images, "dtype", type(images).__name__)
-        raise ArgumentError(f"{name} must be a torch tensor of floating-point numbers, got {kind}")
-    if images.ndim != 4 or not images.numel():
-        raise ArgumentError(
-            f"{name} has shape {tuple(images.shape)}, expected (n, channels, height, width), n >= 1"
-        )
-    ends = [real(end, "clip") for end in several(clip, "clip", "the least and the largest pixel")]
-    if len(ends) != 2 or not ends[0] < ends[1]:
-        raise ArgumentError(f"clip must be (least, largest) pixel, got {clip!r}")
-    low, high = float(images.min()), float(images.max())
-    if not (clip[0] <= low and high <= clip[1]):  # also where there is a NaN
-        raise ArgumentError(
-            f"{name} has pixels from {low:.4g} to {high:.4g}, expected them within clip={clip!r}"
-        )
 
 
 def check_radii(

@@ -285,14 +285,11 @@ def train_command(
 
 def _device(name: str | None) -> str:
     from ._torch import torch
+    from .images import as_device
 
     if name is None:
         return "cuda" if torch.cuda.is_available() else "cpu"
-    try:
-        torch.empty(0, device=name)
-    except (RuntimeError, AssertionError) as error:
-        raise ArgumentError(f"--device {name}: {str(error).splitlines()[0]}") from None
-    return name
+    return str(as_device(name, "--device"))
 
 
 def _print(rows: list[dict[str, Any]]) -> None:

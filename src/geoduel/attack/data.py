@@ -9,9 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from .._support.check import as_path, one_of
+from .._support.check import as_path, one_of, several, text
 from ..errors import ArgumentError, MissingExtraError
 from ._torch import torch
+from .images import check_batch, check_pixels
 from .safe_pickle import Reader
 
 __all__ = ["CIFAR10_CLASSES", "Pictures", "cifar10", "digits", "image_folder", "load_pictures"]
@@ -21,6 +22,7 @@ CIFAR10_CLASSES = (
     *("airplane", "automobile", "bird", "cat", "deer"),
     *("dog", "frog", "horse", "ship", "truck"),
 )
+_INTEGERS = (torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8)
 IMAGE_ENDINGS = frozenset({".png", ".jpg", ".jpeg", ".bmp", ".webp", ".ppm"})
 FILES = {"train": tuple(f"data_batch_{i}" for i in range(1, 6)), "test": ("test_batch",)}
 
@@ -34,21 +36,64 @@ class Pictures:
     images : torch.Tensor of shape (n, channels, height, width)
         Pixels in [0, 1], float32.
     labels : torch.Tensor of shape (n,)
-        Class numbers, int64.
+        Class numbers, int64; -1 where the class is not known.
     classes : tuple of str
         Names of the classes.
+
+    Raises
+    ------
+    ArgumentError
+        If they are something else; the message says what.
     """
 
     images: torch.Tensor
     labels: torch.Tensor
     classes: tuple[str, ...]
 
+    def __post_init__(self) -> None:
+        check_batch(self.images, "images", least=0)
+        check_pixels(self.images, (0.0, 1.0), "images")
+        labels, n = self.labels, len(self.images)
+        kind = getattr(labels, "dtype", type(labels).__name__)
+        if not isinstance(labels, torch.Tensor) or kind not in _INTEGERS:
+            raise ArgumentError(f"labels must be a torch tensor of class numbers, got {kind}")
+        if tuple(labels.shape) != (n,):
+            raise ArgumentError(
+                f"labels has shape {tuple(labels.shape)}, expected one for each image: ({n},)"
+            )
+        if n and int(labels.min()) < -1:
+            raise ArgumentError(
+                f"labels must be class numbers >= 0, or -1 where it is not known; got "
+                f"{int(labels.min())}"
+            )
+        for name in several(self.classes, "classes", "names"):
+            text(name, "classes")
+
     def __len__(self) -> int:
         return len(self.images)
 
     def take(self, index: Any) -> Pictures:
-        """The pictures with these numbers (a slice, a list, a mask)."""
-        return Pictures(self.images[index], self.labels[index], self.classes)
+        """The pictures with these numbers (a slice, a list, a mask).
+
+        Raises
+        ------
+        ArgumentError
+            If it is none of these, or there is no such picture.
+        """
+        some = isinstance(index, slice | list | tuple) or getattr(index, "ndim", 0) == 1
+        try:
+            if not some:
+                raise TypeError
+            at = index if isinstance(index, slice) else torch.as_tensor(index, device="cpu")
+            if isinstance(at, torch.Tensor) and not at.numel():
+                at = at.long()  # a list of nothing
+            numbers = torch.arange(len(self))[at].to(self.labels.device)
+        except (TypeError, ValueError, IndexError, RuntimeError):
+            raise ArgumentError(
+                f"index must be a slice, numbers or a mask of {len(self)} pictures, got "
+                f"{index!r:.80}"
+            ) from None
+        return Pictures(self.images[numbers], self.labels[numbers], self.classes)
 
 
 def load_pictures(where: str | Path, split: str = "test") -> Pictures:
@@ -158,8 +203,11 @@ def image_folder(folder: str | Path) -> Pictures:
     classes = sorted({p.parent.name for p in files if p.parent != folder})
     arrays = []
     for path in files:
-        with Image.open(path) as image:
-            arrays.append(np.asarray(image.convert("RGB")))
+        try:
+            with Image.open(path) as image:
+                arrays.append(np.asarray(image.convert("RGB")))
+        except Exception as error:  # hostile bytes can end in anything
+            raise ArgumentError(f"data {folder}: {path.name} is no picture: {error}") from error
         if arrays[-1].shape != arrays[0].shape:
             raise ArgumentError(
                 f"data {folder}: {path.name} has shape {arrays[-1].shape}, {files[0].name} has "
@@ -179,14 +227,16 @@ def _pictures(pixels: np.ndarray, labels: np.ndarray, classes: tuple[str, ...]) 
 
 def _npz(path: Path) -> Pictures:
     try:
-        with np.load(path, allow_pickle=False) as file:
-            pixels, labels = file["images"], file["labels"]
-    except (OSError, ValueError, KeyError) as error:
+        with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
+            pixels, labels = arrays["images"], arrays["labels"]
+    except Exception as error:  # what is no such file can end in anything
         raise ArgumentError(f"data {path}: {error}; expected arrays images and labels") from error
-    if pixels.dtype != np.uint8 or pixels.ndim != 4 or labels.shape != pixels.shape[:1]:
+    whole = pixels.dtype == np.uint8 and labels.dtype.kind in "iu"
+    if not whole or pixels.ndim != 4 or labels.shape != pixels.shape[:1] or not pixels.size:
         raise ArgumentError(
-            f"data {path}: images {pixels.dtype} {pixels.shape}, labels {labels.shape}; expected "
-            "bytes of shape (n, height, width, channels) and n labels"
+            f"data {path}: images {pixels.dtype} {pixels.shape}, labels {labels.dtype} "
+            f"{labels.shape}; expected bytes of shape (n, height, width, channels), n >= 1, and n "
+            "whole numbers"
         )
     count = int(labels.max()) + 1
     cifar = pixels.shape[1:] == (32, 32, 3) and count == 10

@@ -90,6 +90,11 @@ class Judge:
             raise ArgumentError(f"model must map images to logits, got {model!r:.80}")
         self.model, self.labels, self.targeted = model, labels, targeted
         instance(labels, "labels", torch.Tensor, "a tensor of class numbers")
+        if labels.ndim != 1 or labels.dtype != torch.int64:
+            raise ArgumentError(
+                f"labels must be class numbers (int64) of shape (n,), got {labels.dtype} of shape "
+                f"{tuple(labels.shape)}"
+            )
         truth(targeted, "targeted")
         self.score = one_of(score, "score, or oracle of attack,", SCORES)
         self.batch_size = positive_int(batch_size, "batch_size")
@@ -97,6 +102,8 @@ class Judge:
         self.fast: Any = model
         if dtype is not None:
             instance(dtype, "dtype", torch.dtype, "a dtype of torch")
+            if not dtype.is_floating_point:
+                raise ArgumentError(f"dtype must be one of floating-point numbers, got {dtype}")
             if not isinstance(model, nn.Module):
                 raise ArgumentError("dtype= needs a model that is a torch.nn.Module: it is copied")
             self.fast = deepcopy(model)

@@ -2,15 +2,29 @@
 
 from __future__ import annotations
 
+import math
+import warnings
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from .._support.check import as_path, instance, one_of, positive, positive_int, several, truth
-from ..errors import ArgumentError
+from .._support.check import (
+    as_generator,
+    as_path,
+    function,
+    instance,
+    one_of,
+    positive,
+    positive_int,
+    several,
+    truth,
+)
+from ..errors import ArgumentError, DivergenceWarning
 from ._torch import nn, safetensors, torch
 from .data import Pictures
+from .images import as_device
 
 __all__ = ["NETWORKS", "augmented", "load_weights", "new", "save_weights", "small_cnn", "train"]
 __all__ += ["vgg11_bn"]
@@ -53,6 +67,7 @@ def vgg11_bn(classes: int = 10) -> nn.Module:
     Simonyan and Zisserman, Very deep convolutional networks for large-scale image recognition,
     ICLR 2015, configuration A.
     """
+    positive_int(classes, "classes")
     layers: list[nn.Module] = []
     channels = 3
     for width in VGG11:
@@ -85,12 +100,7 @@ def small_cnn(shape: tuple[int, ...] = (1, 8, 8), classes: int = 10, width: int 
     width : int
         Channels of the first convolution.
     """
-    sizes = several(shape, "shape", "channels, height and width")
-    if len(sizes) != 3:
-        raise ArgumentError(f"shape must be channels, height and width, got {shape!r:.80}")
-    channels, height, breadth = (positive_int(n, "shape") for n in sizes)
-    positive_int(classes, "classes")
-    positive_int(width, "width")
+    channels, height, breadth = _sizes(shape, classes, width, least=2)
     features = nn.Sequential(
         *(nn.Conv2d(channels, width, 3, padding=1), nn.ReLU(inplace=True)),
         *(nn.Conv2d(width, 2 * width, 3, padding=1), nn.ReLU(inplace=True)),
@@ -102,6 +112,7 @@ def small_cnn(shape: tuple[int, ...] = (1, 8, 8), classes: int = 10, width: int 
 
 def strided(shape: tuple[int, ...] = (3, 32, 32), classes: int = 10, width: int = 32) -> nn.Module:
     """Four convolutions, two of them with stride 2, and a mean over the picture."""
+    shape = _sizes(shape, classes, width)
     features = nn.Sequential(
         *_convolution(shape[0], width),
         *_convolution(width, 2 * width, stride=2),
@@ -116,6 +127,7 @@ def small_vgg(
     shape: tuple[int, ...] = (3, 32, 32), classes: int = 10, width: int = 32
 ) -> nn.Module:
     """Four convolutions and three max poolings: VGG in small."""
+    shape = _sizes(shape, classes, width, least=8)
     features = nn.Sequential(
         *(*_convolution(shape[0], width), nn.MaxPool2d(2)),
         *(*_convolution(width, 2 * width), nn.MaxPool2d(2)),
@@ -132,6 +144,7 @@ def residual(shape: tuple[int, ...] = (3, 32, 32), classes: int = 10, width: int
     ----------
     He, Zhang, Ren and Sun, Deep residual learning for image recognition, CVPR 2016.
     """
+    shape = _sizes(shape, classes, width)
     features = nn.Sequential(
         *_convolution(shape[0], width),
         _Residual(width, width),
@@ -149,7 +162,10 @@ def mixer(shape: tuple[int, ...] = (3, 32, 32), classes: int = 10, width: int = 
     ----------
     Tolstikhin et al., MLP-Mixer: an all-MLP architecture for vision, NeurIPS 2021.
     """
+    shape = _sizes(shape, classes, width, least=2)
     size = max(2, shape[1] // 8)
+    if shape[2] < size:
+        raise ArgumentError(f"shape must be at least {size} pixels wide, got {shape!r:.80}")
     patches = (shape[1] // size) * (shape[2] // size)
     features = nn.Sequential(
         nn.Conv2d(shape[0], width, size, size),
@@ -200,6 +216,19 @@ def _convolution(channels: int, width: int, stride: int = 1) -> list[nn.Module]:
     return [convolution, nn.BatchNorm2d(width), nn.ReLU(inplace=True)]
 
 
+def _sizes(shape: Any, classes: Any, width: Any, least: int = 1) -> tuple[int, int, int]:
+    """Channels, height and width of the pictures of a network, whose sizes are looked at."""
+    sizes = several(shape, "shape", "channels, height and width")
+    if len(sizes) != 3:
+        raise ArgumentError(f"shape must be channels, height and width, got {shape!r:.80}")
+    channels, height, breadth = (positive_int(n, "shape") for n in sizes)
+    if min(height, breadth) < least:
+        raise ArgumentError(f"shape must have {least} x {least} pixels or more, got {shape!r:.80}")
+    positive_int(classes, "classes")
+    positive_int(width, "width")
+    return channels, height, breadth
+
+
 def _small(features: nn.Module, width: int, shape: tuple[int, ...], classes: int) -> nn.Module:
     half = (0.5,) * shape[0]
     return _Classifier(features, nn.Linear(width, classes), half, half)
@@ -225,8 +254,9 @@ def new(name: str, shape: tuple[int, ...], classes: int) -> nn.Module:
     """
     if one_of(name, "architecture", tuple(NETWORKS)) != "vgg11":
         return NETWORKS[name](shape, classes)
-    if tuple(shape) != (3, 32, 32):
-        raise ArgumentError(f"images of shape {tuple(shape)}, expected (3, 32, 32) for VGG-11")
+    sizes = _sizes(shape, classes, 1)
+    if sizes != (3, 32, 32):
+        raise ArgumentError(f"images of shape {sizes}, expected (3, 32, 32) for VGG-11")
     return vgg11_bn(classes)
 
 
@@ -259,7 +289,13 @@ def load_weights(network: nn.Module, path: str | Path) -> nn.Module:
 
 
 def save_weights(network: nn.Module, path: str | Path, half: bool = True) -> Path:
-    """Write the weights as safetensors, floating-point numbers in half precision by default."""
+    """Write the weights as safetensors, floating-point numbers in half precision by default.
+
+    Raises
+    ------
+    ArgumentError
+        If an argument is wrong, or the file cannot be written.
+    """
     instance(network, "network", nn.Module, "a torch.nn.Module")
     path = as_path(path, "path")
     truth(half, "half")
@@ -267,7 +303,11 @@ def save_weights(network: nn.Module, path: str | Path, half: bool = True) -> Pat
         name: (tensor.half() if half and tensor.is_floating_point() else tensor).contiguous().cpu()
         for name, tensor in network.state_dict().items()
     }
-    safetensors().save_file(weights, str(path))
+    writer = safetensors()
+    try:
+        writer.save_file(weights, str(path))
+    except Exception as error:  # the writer has errors of its own
+        raise ArgumentError(f"path {str(path)!r} cannot be written: {error}") from error
     return path
 
 
@@ -279,8 +319,8 @@ def train(
     batch_size: int = 128,
     learning_rate: float = 0.1,
     augment: bool = True,
-    seed: int = 0,
-    device: str | None = None,
+    seed: int | np.random.Generator = 0,
+    device: str | torch.device | None = None,
     callback: Callable[[int, float], None] | None = None,
 ) -> nn.Module:
     """Train a network: SGD with momentum, one cycle of the learning rate, label smoothing 0.1.
@@ -290,16 +330,16 @@ def train(
     network : torch.nn.Module
         Trained in place, from the weights it has.
     pictures : Pictures
-        What to learn.
+        What to learn. All of them have a label, below the network's number of classes.
     epochs, batch_size : int
         Passes over the pictures, and pictures a step.
     learning_rate : float
         Largest of the cycle.
     augment : bool
         Shift by up to an eighth of the size, mirror, and blank a quarter of the width (cutout).
-    seed : int
+    seed : int or numpy.random.Generator
         Of the order and of the augmentation.
-    device : str, optional
+    device : str or torch.device, optional
         Where to train; by default where the network is.
     callback : callable, optional
         ``callback(epoch, loss)`` after each epoch.
@@ -308,15 +348,44 @@ def train(
     -------
     torch.nn.Module
         The network in eval mode.
+
+    Raises
+    ------
+    ArgumentError
+        If an argument is wrong, or the network does not take the pictures; the message says which.
+
+    Warns
+    -----
+    DivergenceWarning
+        If the loss is not finite after an epoch, which ends the training.
+
+    Examples
+    --------
+    >>> from geoduel.attack import digits
+    >>> network = train(small_cnn(), digits("train"), epochs=2, batch_size=64, augment=False)
+    >>> test = digits()
+    >>> bool((network(test.images).argmax(1) == test.labels).float().mean() > 0.8)
+    True
     """
+    instance(network, "network", nn.Module, "a torch.nn.Module")
+    instance(pictures, "pictures", Pictures, "geoduel.attack.Pictures")
     positive_int(epochs, "epochs")
     positive_int(batch_size, "batch_size")
     positive(learning_rate, "learning_rate")
     truth(augment, "augment")
-    if device is not None:
-        network.to(device)
-    home = next(network.parameters()).device
-    images, labels = pictures.images.to(home), pictures.labels.to(home)
+    rng = as_generator(seed, "seed")
+    if callback is not None:
+        function(callback, "callback", "the epoch and its loss", 2)
+    weights = [p for p in network.parameters() if p.requires_grad]
+    if not weights:
+        raise ArgumentError("network has no parameters to train: none requires a gradient")
+    if not len(pictures) or int(pictures.labels.min()) < 0:
+        raise ArgumentError("pictures must be one or more, each with a label >= 0")
+    home = weights[0].device
+    if device is not None or home.type == "meta":
+        home = as_device(home if device is None else device)
+        network.to(home)
+    images, labels = pictures.images.to(home, weights[0].dtype), pictures.labels.to(home).long()
     steps = -(-len(images) // batch_size)
     optimizer = torch.optim.SGD(
         network.parameters(), lr=learning_rate, momentum=0.9, weight_decay=5e-4, nesterov=True
@@ -325,14 +394,13 @@ def train(
         optimizer, learning_rate, total_steps=epochs * steps
     )
     loss_of = nn.CrossEntropyLoss(label_smoothing=0.1)
-    rng = np.random.default_rng(seed)
     network.train()
     for epoch in range(epochs):
         order = torch.as_tensor(rng.permutation(len(images)), device=home)
         total = 0.0
         for batch in order.split(batch_size):
             x = augmented(images[batch], rng) if augment else images[batch]
-            loss = loss_of(network(x), labels[batch])
+            loss = loss_of(_answers(network, x, labels[batch]), labels[batch])
             optimizer.zero_grad(set_to_none=True)
             loss.backward()
             optimizer.step()
@@ -340,7 +408,38 @@ def train(
             total += float(loss.detach()) * len(batch)
         if callback is not None:
             callback(epoch, total / len(images))
+        if not math.isfinite(total):
+            warnings.warn(
+                f"the loss is {total} after epoch {epoch}, and so is the network: try a smaller "
+                f"learning_rate than {learning_rate:g}",
+                DivergenceWarning,
+                stacklevel=2,
+            )
+            break
     return network.eval()
+
+
+def _answers(network: nn.Module, x: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
+    """Logits of a batch, or an error that says what does not fit."""
+    try:
+        answers = network(x)
+    except Exception as error:
+        raise ArgumentError(
+            f"network does not take a batch of {len(x)} pictures of shape {tuple(x.shape[1:])}: "
+            f"{type(error).__name__}: {error}"
+        ) from error
+    if not isinstance(answers, torch.Tensor) or answers.ndim != 2 or len(answers) != len(x):
+        shape = getattr(answers, "shape", None)
+        came = type(answers).__name__ if shape is None else f"shape {tuple(shape)}"
+        raise ArgumentError(
+            f"network must answer with one row of logits for each of {len(x)} pictures, got {came}"
+        )
+    if int(labels.max()) >= answers.shape[1]:
+        raise ArgumentError(
+            f"pictures have the label {int(labels.max())}, and network has {answers.shape[1]} "
+            "classes: labels must be below that"
+        )
+    return answers
 
 
 def augmented(x: torch.Tensor, rng: np.random.Generator) -> torch.Tensor:
@@ -352,7 +451,7 @@ def augmented(x: torch.Tensor, rng: np.random.Generator) -> torch.Tensor:
     x = x[..., reach : reach + height, reach : reach + width]
     mirrored = torch.as_tensor(rng.random(len(x)) < 0.5, device=x.device)
     x = torch.where(mirrored[:, None, None, None], x.flip(-1), x)
-    size = max(1, width // 4)
+    size = min(height, max(1, width // 4))
     top, left = rng.integers(0, (height - size + 1, width - size + 1))
     x[..., top : top + size, left : left + size] = 0.5
     return x

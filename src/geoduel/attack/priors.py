@@ -9,16 +9,19 @@ A method asks its manifold for directions, so every method takes every prior.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 
 from .._numerics.arrays import Array, normal
-from .._support.check import instance, one_of, positive_int
+from .._support.check import instance, one_of, positive_int, several
 from ..errors import ArgumentError
 from ..manifolds import Manifold, Sphere
 from ..manifolds._border import Seed
 from ._torch import nn, torch
+from .images import check_batch
 
 __all__ = ["PRIORS", "Directions", "ShapedSphere", "prior"]
 
@@ -52,7 +55,15 @@ class Directions:
     _cosines: tuple[torch.Tensor, torch.Tensor] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        _, height, width = self.shape
+        shape = several(self.shape, "shape", "channels, height and width")
+        channels, height, width = _three(positive_int(n, "shape") for n in shape)
+        least = (channels, 1, 1)
+        _check_fits(self.weights, "weights", least, (channels, height, width))
+        if self.colour is not None:
+            _check_fits(self.colour, "colour", (channels, channels), (channels, channels))
+        if self.mask is not None:
+            mask = getattr(self.mask, "shape", (1,))
+            _check_fits(self.mask, "mask", (0, 1, height, width), (mask[0], 1, height, width))
         rows, columns = self.weights.shape[1:]
         kept = (_cosines(n, q).to(self.weights) for n, q in ((height, rows), (width, columns)))
         object.__setattr__(self, "_cosines", tuple(kept))
@@ -85,6 +96,7 @@ class ShapedSphere(Sphere):
     """
 
     def __init__(self, directions: Directions) -> None:
+        instance(directions, "directions", Directions, "Directions")
         super().__init__(*directions.shape)
         object.__setattr__(self, "directions", directions)
 
@@ -132,7 +144,7 @@ def prior(name: str, images: torch.Tensor, q: int = 8) -> Directions | None:
     frequencies; Field, Relations between the statistics of natural images and the response
     properties of cortical cells, JOSA A 4 (1987), for the amplitudes of pictures.
     """
-    instance(images, "images", torch.Tensor, "a tensor of images")
+    check_batch(images)
     channels, height, width = shape = tuple(images.shape[1:])
     if one_of(name, "directions", tuple(PRIORS)) == "all":
         return None
@@ -164,6 +176,24 @@ def directions_of(manifold: Manifold, x: torch.Tensor) -> Directions:
 
 
 # -- private ---------------------------------------------------------------------------------------
+
+
+def _three(sizes: Iterable[int]) -> tuple[int, int, int]:
+    found = tuple(sizes)
+    if len(found) != 3:
+        raise ArgumentError(f"shape must be channels, height and width, got {found}")
+    return found
+
+
+def _check_fits(a: Any, name: str, least: tuple[int, ...], most: tuple[int, ...]) -> None:
+    """Raise unless it is a tensor of floating-point numbers whose axes are between these."""
+    if not isinstance(a, torch.Tensor) or not a.is_floating_point():
+        kind = getattr(a, "dtype", type(a).__name__)
+        raise ArgumentError(f"{name} must be a torch tensor of floating-point numbers, got {kind}")
+    fits = len(most) == a.ndim
+    if not fits or not all(x <= n <= y for x, n, y in zip(least, a.shape, most, strict=True)):
+        words = f"{most}" if least == most else f"{least} to {most}"
+        raise ArgumentError(f"{name} has shape {tuple(a.shape)}, expected {words}")
 
 
 def _cosines(n: int, q: int) -> torch.Tensor:

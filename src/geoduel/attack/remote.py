@@ -17,6 +17,7 @@ from ..errors import ArgumentError, BudgetExhaustedError
 from ..oracles.base import answers
 from ..oracles.retried import attempted
 from ._torch import torch
+from .images import check_batch
 
 __all__ = ["Remote"]
 
@@ -90,6 +91,17 @@ class Remote:
         return len(self._known)
 
     def __call__(self, a: Array, b: Array, index: Array = None) -> Array:
+        check_batch(a, "images_a", least=0)
+        check_batch(b, "images_b", least=0)
+        if a.shape != b.shape:
+            raise ArgumentError(
+                f"images_a and images_b must be pairs of one shape, got {tuple(a.shape)} and "
+                f"{tuple(b.shape)}"
+            )
+        if index is not None and np.shape(index) != (len(a),):
+            raise ArgumentError(
+                f"index must be one number a pair, shape ({len(a)},), got {index!r:.80}"
+            )
         numbers = range(len(a)) if index is None else host(index).tolist()
         keys = [_key(i, x, y) for i, x, y in zip(numbers, host(a), host(b), strict=True)]
         new = list(dict.fromkeys(k for k in keys if k not in self._known))
@@ -136,6 +148,8 @@ def _read(path: Path) -> dict[str, int]:
     """Answers of a log; a last line that was cut off is forgotten, and removed from the file."""
     if not path.exists():
         return {}
+    if not path.is_file():
+        raise ArgumentError(f"log {str(path)!r} is no file")
     content = path.read_bytes()
     whole = content[: content.rfind(b"\n") + 1]
     if len(whole) < len(content):

@@ -21,13 +21,13 @@ from ..oracles.base import answers
 from ._torch import nn, torch
 from .arguments import (
     as_number,
-    check_images,
     check_labels,
     check_radii,
     check_start,
     resolved_method,
     sphere_of,
 )
+from .images import check_images
 from .judge import Judge
 from .methods import Slopes, Values, named
 from .open_images import OpenImages

@@ -23,9 +23,12 @@ import math
 from dataclasses import dataclass, replace
 
 from .._numerics.arrays import eps, expand
+from .._support.check import instance, one_of
+from ..errors import ArgumentError
 from ..manifolds import Sphere
 from ..methods.base import default_radius
 from ._torch import torch
+from .images import check_batch
 
 __all__ = ["NORMS", "Threat", "resolved_radius"]
 
@@ -66,6 +69,17 @@ class Threat:
     radius: torch.Tensor
     clip: tuple[float, float] = (0.0, 1.0)
     norm: str = "l2"
+
+    def __post_init__(self) -> None:  # by kind and shape: it is made at each step
+        check_batch(self.x, "x", least=0)
+        if not isinstance(self.radius, torch.Tensor) or self.radius.shape != self.x.shape[:1]:
+            raise ArgumentError(
+                f"radius must be a tensor of one number an image, shape ({len(self.x)},), got "
+                f"{self.radius!r:.80}"
+            )
+        one_of(self.norm, "norm", tuple(NORMS))
+        if not isinstance(self.clip, tuple | list) or len(self.clip) != 2:
+            raise ArgumentError(f"clip must be (least, largest) pixel, got {self.clip!r:.80}")
 
     def take(self, keep: torch.Tensor) -> Threat:
         """The problems with these numbers."""
@@ -140,6 +154,10 @@ def resolved_radius(threat: Threat, dtype: torch.dtype) -> float:
 
     In the largest norm a probe flips the signs of about ν d/π pixels, and should flip some.
     """
+    instance(threat, "threat", Threat, "a Threat")
+    instance(dtype, "dtype", torch.dtype, "a dtype of torch")
+    if not dtype.is_floating_point:
+        raise ArgumentError(f"dtype must be one of floating-point numbers, got {dtype}")
     like = torch.empty(0, dtype=dtype)
     d = math.prod(threat.x.shape[1:])
     if threat.norm == "linf":

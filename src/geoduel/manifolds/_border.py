@@ -2,8 +2,9 @@
 
 Inside, every method is written for floating-point arrays. `at_the_border` puts a check in front of
 the methods that a class defines: arrays of doubles pass at once, and all else goes through
-`Manifold.pack`. A method that looks at its arguments anyway, or only hands them on, is marked with
-`own_border`. Shapes are looked at once something has failed, and then named.
+`Manifold.pack`. So do arrays of another shape than points have, for `pack` to name: of two such
+arrays the formulas would give a number. A method that looks at its arguments anyway, or only hands
+them on, is marked with `own_border`. Leading axes are looked at once something has failed.
 """
 
 from __future__ import annotations
@@ -51,8 +52,20 @@ POINTS = (
     "to_tangent",
     "riemannian_gradient",
     "to_manifold",
+    "point_defect",
+    "tangent_defect",
 )
 """Methods of points, tangent vectors and coordinates alone."""
+IDLE = (
+    "inner",
+    "geodesic",
+    "to_coords",
+    "from_coords",
+    "to_tangent",
+    "riemannian_gradient",
+    "tangent_defect",
+)
+"""Those of them that may have no use for x, so that its leading axes would be taken for right."""
 CHECKS = ("check_point", "check_tangent")
 """Methods that say what is wrong with points and tangent vectors, by a name."""
 SEEDED = ("random_point", "unit_tangent", "random_geodesic")
@@ -79,7 +92,10 @@ def as_array(a: Any, name: str = "x") -> Array:
     if hasattr(a, "dtype") and not isinstance(a, np.ndarray | np.generic):
         with suppress(TypeError):  # of pandas, whose columns are read as lists are
             xp = namespace(a)
-            return xp.astype(a, xp.float64) if xp.isdtype(a.dtype, "integral") else a
+            if xp.isdtype(a.dtype, "real floating"):
+                return a
+            if xp.isdtype(a.dtype, "integral"):
+                return xp.astype(a, xp.float64)
     try:
         array = np.asarray(a)
         if array.dtype.kind == "f":
@@ -103,15 +119,15 @@ def one_kind(arrays: Iterable[Any]) -> None:
         )
 
 
-def name_misfits(manifold: Any, error: Exception, **given: Any) -> None:
+def name_misfits(manifold: Any, error: Exception | None, **given: Any) -> None:
     """Raise an error that says which array has a wrong shape, where that is why a method failed.
 
     Parameters
     ----------
     manifold : Manifold
         Whose method it was.
-    error : Exception
-        What it raised; those of the package say enough.
+    error : Exception or None
+        What it raised; those of the package say enough. None before it is called.
     **given : array
         Its arguments: points and vectors by their names, coordinates as c.
     """
@@ -184,28 +200,44 @@ def at_the_border(cls: type) -> None:
         elif name in POINTS and not method.__defaults__:
             names = method.__code__.co_varnames[1 : method.__code__.co_argcount]
             method = _of_coordinates(method) if name == "from_coords" else method
-            setattr(cls, name, functools.update_wrapper(_guard(names)(method), method))
+            guard = _guard(names, name in IDLE)
+            setattr(cls, name, functools.update_wrapper(guard(method), method))
 
 
 @cache
-def _guard(names: tuple[str, ...]) -> Callable[..., Any]:
-    """What puts the check before methods with these arguments.
+def _guard(names: tuple[str, ...], idle: bool) -> Callable[..., Any]:
+    """What puts the check before methods with these arguments, one of which may be `IDLE`.
 
     It is compiled, as the methods of dataclasses are: one that takes any arguments would keep the
     arrays that pass waiting for twice as long.
     """
     passes = " and ".join(f"type({a}) is ndarray and {a}.dtype is double" for a in names)
+    points = [a for a in names if a != "c"]
+    alike = " == ".join(f"{a}.shape" for a in points)  # single points mostly, without a slice
+    fits = " and ".join(f"{a}.shape[-len(shape):] == shape" for a in points)
     packed = ", ".join(f"self.pack({a}, '{a}')" if a != "c" else "as_array(c, 'c')" for a in names)
-    given = ", ".join(names)
+    given, named = ", ".join(names), ", ".join(f"{a}={a}" for a in names)
+    leads = "pass"
+    if idle:
+        differ = f"{names[0]}.ndim > len(shape) and not {' == '.join(f'{a}.shape' for a in names)}"
+        leads = f"if {differ}: name_misfits(self, None, {named})"
     source = f"""
 def guard(method):
     def guarded(self, {given}):
         try:
             if {passes}:
-                return method(self, {given})
-            return method(self, {packed})
+                shape = self.point_shape
+                if {alike} == shape:
+                    return method(self, {given})
+                if {fits}:
+                    {leads}
+                    return method(self, {given})
+            {given} = {packed}
+            shape = self.point_shape
+            {leads}
+            return method(self, {given})
         except Exception as error:
-            name_misfits(self, error, {", ".join(f"{a}={a}" for a in names)})
+            name_misfits(self, error, {named})
             raise
     return guarded
 """

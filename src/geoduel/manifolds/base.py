@@ -444,14 +444,14 @@ class Manifold(ABC):
         Raises
         ------
         ArgumentError
-            If it holds anything but real numbers, or is no array and of another shape.
+            If it holds anything but real numbers, or is of another shape.
         """
         array, k = as_array(a, name), len(self.point_shape)
         if array.ndim == 0 and self.point_shape == (1,):
             array = array[None]  # one number is a point
-        if not hasattr(a, "dtype") and array.shape[max(array.ndim - k, 0) :] != self.point_shape:
+        if tuple(array.shape[max(array.ndim - k, 0) :]) != self.point_shape:
             raise ArgumentError(
-                f"{name} has shape {array.shape}, expected {self._shape_words()} for {self}"
+                f"{name} has shape {tuple(array.shape)}, expected {self._shape_words()} for {self}"
             )
         return array
 

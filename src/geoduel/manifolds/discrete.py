@@ -189,7 +189,7 @@ class Categories(Discrete):
         """
         if getattr(a, "ndim", 0) or isinstance(a, list | tuple):
             if not isinstance(a, np.ndarray | list | tuple) or np.asarray(a).dtype.kind in "fiu":
-                return as_array(a, name)
+                return Manifold.pack(self, a, name)
             return np.stack([self.pack(value, f"{name}[{i}]") for i, value in enumerate(a)])
         a = a.item() if hasattr(a, "dtype") else a
         for i, value in enumerate(self.values):

@@ -29,7 +29,7 @@ from .._numerics.arrays import (
 )
 from .._support.check import as_generator, positive_shape
 from ..errors import ArgumentError, NotOnManifoldError
-from ._border import Seed, own_border
+from ._border import Seed, name_misfits, own_border
 from .base import Manifold
 
 __all__ = ["Sphere", "directions"]
@@ -110,9 +110,12 @@ class Sphere(Manifold):
 
     @own_border
     def geodesic(self, x: Array, v: Array) -> Callable[[float | Array], Array]:
-        if vectors(x, v):
+        if vectors(x, v) and x.shape == self.shape:
             return fast_geodesic(self, x, v)
-        return self._geodesic(self.pack(x, "x"), self.pack(v, "v"))
+        x, v = self.pack(x, "x"), self.pack(v, "v")
+        if x.ndim > len(self.shape) and x.shape != v.shape:
+            name_misfits(self, None, x=x, v=v)
+        return self._geodesic(x, v)
 
     def _geodesic(self, x: Array, v: Array) -> Callable[[float | Array], Array]:
         v2 = self._dot(v, v)
@@ -150,7 +153,8 @@ class Sphere(Manifold):
 
     @own_border
     def random_geodesic(self, rng: Seed, x: Array) -> Callable[..., Array]:
-        if vectors(x, x) and type(rng) is np.random.Generator and type(self) is Sphere:
+        fast = vectors(x, x) and type(rng) is np.random.Generator and type(self) is Sphere
+        if fast and x.shape == self.shape:
             return fast_walk(self, rng, x)
         rng, x = as_generator(rng), self.pack(x)
         if type(self).unit_tangent is not Sphere.unit_tangent:  # a subclass has its own directions

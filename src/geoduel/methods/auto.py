@@ -88,6 +88,9 @@ class Auto(RankedMethod):
             positive_int(self.restarts, "restarts", least=0)
         nonnegative(self.smoothing, "smoothing")
 
+    def memory_needed(self, manifold: Manifold) -> float:
+        return self._method(manifold).memory_needed(manifold)
+
     def spending(self) -> Auto:
         """With restarts as a budget allows, unless their number is set or a run ends early."""
         ends_early = self.x_tol is not None or self.min_radius > 0

@@ -17,6 +17,7 @@ import numpy as np
 
 from .._numerics.arrays import Array, eps, expand, namespace
 from .._support.check import nonnegative, positive, positive_int
+from .._support.machine import machine_memory
 from ..domains.base import Domain
 from ..errors import ArgumentError, RadiusWarning
 from ..manifolds.base import Manifold
@@ -36,6 +37,7 @@ __all__ = [
     "chosen_radius",
     "default_radius",
     "default_step",
+    "in_memory",
     "one_problem",
     "one_set",
     "pick",
@@ -84,6 +86,8 @@ class Method(ABC):
     single : bool
         Whether it runs one problem: several are then run in lock step, see `steps`. Other methods
         take a start with leading axes themselves.
+    matrices : int
+        How many d x d matrices of doubles it holds at once, at least; see `memory_needed`.
     sees : {"comparisons", "scores", "gradients"}
         What answers the step needs; other than comparisons only the baselines of the attack.
     state_has : tuple of str
@@ -97,6 +101,7 @@ class Method(ABC):
     version: ClassVar[int] = 1
     feasible_first: ClassVar[bool] = False
     single: ClassVar[bool] = False
+    matrices: ClassVar[int] = 0
     sees: ClassVar[str] = "comparisons"
     state_has: ClassVar[tuple[str, ...]] = ("point", "best")
 
@@ -172,6 +177,13 @@ class Method(ABC):
             f"domain goes with methods that know one; {_name(self)} is no dataclass with a field "
             "domain, and has no with_domain(domain) of its own"
         )
+
+    def memory_needed(self, manifold: Manifold) -> float:
+        """Bytes that a run of one problem takes at least, beside its points.
+
+        By default those of its ``matrices``.
+        """
+        return 8.0 * self.matrices * manifold.dim**2
 
     def typical_answers(self, manifold: Manifold) -> int:
         """About how many answers a person is asked for; by default ten a dimension, 300 at most.
@@ -280,6 +292,17 @@ def one_problem(method: Method, manifold: Manifold, x0: Array) -> None:
         )
 
 
+def in_memory(method: Method, manifold: Manifold) -> None:
+    """Refuse dimensions in which a method needs more memory than there is."""
+    needed, there = method.memory_needed(manifold), machine_memory()
+    if needed > there:
+        raise ArgumentError(
+            f"{_name(method)} needs {needed / 1e9:,.0f} GB of memory or more in {manifold.dim:,} "
+            f"dimensions, for matrices of that size, and this machine has {there / 1e9:,.0f} GB; "
+            "method='rdngd' keeps a few points alone, in any dimension"
+        )
+
+
 def one_set(method: Method, x0: Array) -> None:
     """Refuse a domain that holds a set for each of several problems: they would be mixed up."""
     if method.domain is not None and (lead := tuple(np.shape(method.domain.contains(x0)))):
@@ -339,8 +362,9 @@ class DuelMethod(Method):
     def plan(
         self, manifold: Manifold, x0: Array, *, iterations: int | None, budget: int | None
     ) -> tuple[Method, int | None]:
-        """Refuse several problems or sets at once; nothing else depends on the run."""
+        """Refuse what it cannot run; nothing else depends on the run."""
         one_problem(self, manifold, x0)
+        in_memory(self, manifold)
         one_set(self, x0)
         return self, iterations
 

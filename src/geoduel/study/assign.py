@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable, Iterator
 from itertools import chain, islice
 from typing import Any
@@ -41,6 +40,8 @@ class Assigner:
         The method, after the answers in the book.
     alone : callable
         ``alone(rater)`` is the method after the answers of one rater; None where it has none.
+    now : callable
+        The time by which leases are counted: `Storage.now`.
     """
 
     def __init__(
@@ -50,9 +51,10 @@ class Assigner:
         book: Book,
         player: Player,
         alone: Callable[[str], Player | None],
+        now: Callable[[], float],
     ) -> None:
         self.name, self.settings, self.book, self.player = name, settings, book, player
-        self.alone = alone
+        self.alone, self.now = alone, now
 
     def choose(
         self, n: int, rater: str | None, items: Catalogue | None = None, k: int = 2
@@ -66,7 +68,7 @@ class Assigner:
         NothingToAskError, StudyFinishedError
             If there is none.
         """
-        book, now = self.book, time.time()
+        book, now = self.book, self.now()
         me = rater or holders.me()
         # By id: those that were opened again by an undo come first.
         mine = [e for _, e in sorted(book.open.items()) if (e.rater or e.holder) == me]

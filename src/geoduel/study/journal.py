@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import secrets
-import time
 from collections.abc import Callable, Sequence
 from hashlib import blake2b
 from typing import Any
@@ -77,9 +76,12 @@ class Journal:
             stored = [event for event in news if event.get("token") == token]
             if stored:  # the answer to the last try was lost, not what it wrote
                 return [event for event in stored if event["kind"] != "settings"]
-            events = stamped(decide(), token)
+            now = self.storage.now()
+            events = stamped(decide(), token, now)
             # A log of an earlier version is sealed with the next thing it holds.
-            sealing = stamped(sealing_event(self._seal), token) if self.book.sealed is None else []
+            sealing: list[Event] = []
+            if self.book.sealed is None:
+                sealing = stamped(sealing_event(self._seal), token, now)
             written[:] = rows_after(self.book, events + sealing) if events else []
             log.append(written)
             return events
@@ -155,9 +157,9 @@ def sealing_event(digest: str) -> list[Event]:
     return [{"kind": "settings", "digest": digest}]
 
 
-def stamped(events: Sequence[Event], token: str) -> list[Event]:
+def stamped(events: Sequence[Event], token: str, now: float) -> list[Event]:
     """Events with the time, and with a token by which their writer knows them again."""
-    return [event | {"time": round(time.time(), 3), "token": token} for event in events]
+    return [event | {"time": round(now, 3), "token": token} for event in events]
 
 
 def rows_after(book: Book, events: Sequence[Event]) -> list[Row]:
@@ -170,7 +172,7 @@ def rows_after(book: Book, events: Sequence[Event]) -> list[Row]:
     return rows
 
 
-def opening(settings: dict[str, Any]) -> list[Row]:
+def opening(settings: dict[str, Any], now: float) -> list[Row]:
     """The rows of a new log."""
-    events = stamped(sealing_event(seal(settings)), secrets.token_hex(4))
+    events = stamped(sealing_event(seal(settings)), secrets.token_hex(4), now)
     return rows_after(Book(), events)

@@ -139,7 +139,7 @@ class Study:
         self._player = self._new_player()
         self._alone: dict[tuple[str, ...], Player] = {}  # by the raters whose answers they know
         self._assigner = Assigner(
-            name, self.settings, self._book, self._player, self._alone_if_able
+            name, self.settings, self._book, self._player, self._alone_if_able, storage.now
         )
         self._camps: tuple[Any, list[tuple[str, ...]], list[float]] | None = None
         self._seconds = 0.0  # of replay since the last snapshot
@@ -178,7 +178,7 @@ class Study:
         that cannot be used: ``rehearse``.
         """
         draft = MemoryStorage()
-        rows = rows or opening(json.loads(settings))
+        rows = rows or opening(json.loads(settings), storage.now())
         draft.create(name, settings, rows)
         study = cls(name, draft, manifold, method, among)
         if rehearse:

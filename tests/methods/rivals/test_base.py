@@ -166,3 +166,24 @@ def test_a_scale_is_taken_unless_a_first_step_is_given(name):
     assert given.at_scale(2.0) is given
     assert given.first_step(gd.Sphere(3)) == 0.5
     assert Rival.first_step(method, gd.Sphere(3)) == gd.Sphere(3).typical_dist / 5
+
+
+@pytest.mark.filterwarnings("ignore::geoduel.errors.TiesWarning")  # where a run has arrived
+@pytest.mark.parametrize("method", PROJECTED)
+def test_sets_of_several_problems_are_kept_apart_or_refused(method):
+    """Those that step on a set take one; for the others it decides duels, problem by problem."""
+    space, centres = gd.Euclidean(3), np.array([[0.0, 0, 0], [5, 5, 5]])
+    goals = np.array([[2.0, 0, 0], [5, 9, 5]])
+    f = gd.from_objective(lambda x: ((x - goals) ** 2).sum(-1), vectorized=True)
+    balls = gd.Ball(space, centres, 1.0)
+
+    def found():
+        return gd.minimize(f, space, centres, method=method, domain=balls, budget=400, rng=0).x
+
+    if METHODS[method].projects:
+        with pytest.raises(ArgumentError, match=r"sets of several problems, of shape \(2,\)"):
+            found()
+    else:
+        x = found()
+        assert balls.contains(x).all()
+        assert (np.linalg.norm(x - goals, axis=-1) < [1.5, 3.5]).all()  # from 2 and 4, to 1 and 3

@@ -135,6 +135,28 @@ def test_the_same_as_in_memory(server, name, north):
     assert len(broken.export().splitlines()) == len(broken.storage.read(name, 0)) + 2
 
 
+@pytest.mark.parametrize("wrong", [86400.0, -86400.0])
+def test_leases_are_counted_by_the_clock_of_the_server(server, name, wrong, monkeypatch):
+    """Of a machine whose own clock is a day off: it takes nobody's question, and keeps none."""
+    study = gd.create_study(
+        SPHERE, "rdngd", storage=server.url, study_name=name, rng=0, iterations=9, lease=600.0
+    )
+    began = time.time()
+    held = study.ask(rater="ann")
+    monkeypatch.setattr(time, "time", lambda now=time.time: now() + wrong)
+    other = gd.load_study(name, server.url)
+    assert 0 <= other.storage.now() - began < 60
+    with pytest.raises(errors.NothingToAskError) as caught:
+        other.ask(rater="bob")
+    assert 500 < caught.value.retry_after <= 600
+    answered = other.tell(held, "a", rater="ann").answered
+    assert answered is not None
+    assert 0 <= answered - began < 60
+    monkeypatch.undo()
+    assert other.storage.names()
+    assert 0 <= other.storage.now() - began < 60  # a clock that is set right is noticed
+
+
 def test_names(server, name):
     newton(server, name)
     assert name in gd.study_names(server.url)

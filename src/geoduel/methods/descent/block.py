@@ -113,6 +113,7 @@ class Block(DescentMethod):
     """
 
     version: ClassVar[int] = 4
+    matrices: ClassVar[int] = 7
 
     def start(self, manifold: Manifold, x0: Array, rng: np.random.Generator) -> BlockState:
         first = begin(manifold, x0, self.initial_step, frame=False)

@@ -169,6 +169,7 @@ class DuelCSA(RankedMethod):
     """
 
     version: ClassVar[int] = 9
+    matrices: ClassVar[int] = 7
 
     def start(self, manifold: Manifold, x0: Array, rng: np.random.Generator) -> Begin:
         return begin(manifold, x0, self.initial_step, frame=manifold.dim <= FULL)

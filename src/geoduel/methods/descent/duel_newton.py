@@ -423,6 +423,7 @@ class DuelNewton(RankedMethod):
     smoothing: float = 0.0
 
     version: ClassVar[int] = 12
+    matrices: ClassVar[int] = 14
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -164,6 +164,7 @@ class IdealDirection(PersonMethod):
     """
 
     version: ClassVar[int] = 1
+    matrices: ClassVar[int] = 3
 
     def typical_answers(self, manifold: Manifold) -> int:
         """Forty, and five for every two dimensions, of which most tell a person little."""

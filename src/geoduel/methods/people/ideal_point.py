@@ -163,6 +163,12 @@ class IdealPoint(PersonMethod):
         if self.sweeps is not None:
             positive_int(self.sweeps, "sweeps")
 
+    def memory_needed(self, manifold: Manifold) -> float:
+        """The features of the chart at its nodes, and back; the axes at each node."""
+        d = manifold.dim
+        nodes = 1 + 2 * d + d * (d - 1) // 2
+        return 8.0 * (2 * nodes**2 + nodes * d**2)
+
     def start(self, manifold: Manifold, x0: Array, rng: np.random.Generator) -> IdealPointState:
         if manifold.dim < 2:
             raise ArgumentError(f"IdealPoint needs a manifold of dimension >= 2, got {manifold}")

@@ -10,7 +10,7 @@ from ..._support.check import positive
 from ...domains.base import Domain
 from ...errors import ArgumentError
 from ...manifolds.base import Manifold
-from ..base import Method, one_problem
+from ..base import Method, in_memory, one_problem, one_set
 from ..frame import reach
 
 __all__ = ["Rival", "furthest"]
@@ -33,6 +33,7 @@ class Rival(Method):
 
     feasible_first: ClassVar[bool] = True
     single: ClassVar[bool] = True
+    projects: ClassVar[bool] = False  # steps on the domain, of which there is then one
 
     def __post_init__(self) -> None:
         if self.initial_step is not None:
@@ -41,8 +42,11 @@ class Rival(Method):
     def plan(
         self, manifold: Manifold, x0: Array, *, iterations: int | None, budget: int | None
     ) -> tuple[Self, int | None]:
-        """Refuse several problems at once; most need to know nothing else of the run."""
+        """Refuse what it cannot run; most need to know nothing else of the run."""
         one_problem(self, manifold, x0)
+        in_memory(self, manifold)
+        if self.projects:
+            one_set(self, x0)
         return self, iterations
 
     def at_scale(self, length: float) -> Self:

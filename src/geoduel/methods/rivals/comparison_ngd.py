@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Generator
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from ..._numerics.arrays import Array
 from ..._support.check import positive
 from ...errors import ArgumentError
 from ...manifolds.base import Manifold
-from ..base import default_radius, one_problem
+from ..base import default_radius
 from ..duels import duels
 from ..frame import Frame
 from .base import Rival
@@ -109,6 +109,9 @@ class ComparisonNGD(Rival):
     accuracy: float = 1 / 6
     radius: float | None = None
 
+    matrices: ClassVar[int] = 8
+    projects: ClassVar[bool] = True
+
     def __post_init__(self) -> None:
         super().__post_init__()
         for name in ("distance", "radius"):
@@ -129,7 +132,7 @@ class ComparisonNGD(Rival):
     def plan(
         self, manifold: Manifold, x0: Array, *, iterations: int | None, budget: int | None
     ) -> tuple[Self, int | None]:
-        one_problem(self, manifold, x0)
+        super().plan(manifold, x0, iterations=iterations, budget=budget)
         if self.initial_step is not None:
             return self, iterations
         total = self.planned(iterations, budget, self.duels_per_iteration(manifold.dim))

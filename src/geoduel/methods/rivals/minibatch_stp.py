@@ -13,7 +13,6 @@ from ..._numerics.arrays import Array
 from ..._support.check import as_generator, function, positive, positive_int
 from ...errors import ArgumentError
 from ...manifolds.base import Manifold
-from ..base import one_problem
 from .base import Rival
 from .stp import STPState, three_points
 
@@ -114,7 +113,7 @@ class MinibatchSTP(Rival):
     def plan(
         self, manifold: Manifold, x0: Array, *, iterations: int | None, budget: int | None
     ) -> tuple[Self, int | None]:
-        one_problem(self, manifold, x0)
+        super().plan(manifold, x0, iterations=iterations, budget=budget)
         if self.initial_step is not None:
             return self, iterations
         total = self.planned(iterations, budget, 2)

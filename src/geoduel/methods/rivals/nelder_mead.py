@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Generator
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -76,6 +76,8 @@ class NelderMead(Rival):
     >>> bool(result.x @ result.x < 1e-8)
     True
     """
+
+    matrices: ClassVar[int] = 3
 
     def start(self, manifold: Manifold, x0: Array, rng: np.random.Generator) -> NelderMeadState:
         return NelderMeadState((x0,))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Generator
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -70,6 +70,8 @@ class OnePlusOneCMA(Rival):
     >>> bool(np.linalg.norm(result.x) < 1e-4)
     True
     """
+
+    matrices: ClassVar[int] = 4
 
     def start(self, manifold: Manifold, x0: Array, rng: np.random.Generator) -> OnePlusOneCMAState:
         d = manifold.dim

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Generator
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -87,6 +87,8 @@ class OrderACD(Rival):
 
     accuracy: float = 1e-2
     strong_convexity: float = 0.0
+
+    matrices: ClassVar[int] = 3
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -90,6 +90,8 @@ class OrderCD(Rival):
     accuracy: float = 1e-2
 
     version: ClassVar[int] = 2
+    matrices: ClassVar[int] = 2
+    projects: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Generator
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -100,6 +100,8 @@ class RankSGD(Rival):
     ranked: int | None = None
     lengths: int = 13
     radius: float | None = None
+
+    matrices: ClassVar[int] = 3
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Generator
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -113,6 +113,8 @@ class SCOBO(Rival):
     samples: int | None = None
     radius: float | None = None
 
+    projects: ClassVar[bool] = True
+
     def __post_init__(self) -> None:
         super().__post_init__()
         for name in ("sparsity", "samples"):
@@ -121,10 +123,19 @@ class SCOBO(Rival):
         if self.radius is not None:
             positive(self.radius, "radius")
 
+    def memory_needed(self, manifold: Manifold) -> float:
+        """The sensing matrix and the points of its duels, and the frame."""
+        d = manifold.dim
+        return 8.0 * (4 * self._rows(d) + 2 * d) * d
+
+    def _rows(self, d: int) -> int:
+        """Of the sensing matrix."""
+        s = min(self.sparsity or d, d)
+        return self.samples or math.ceil(20 * s * math.log(2 * d / s))
+
     def start(self, manifold: Manifold, x0: Array, rng: np.random.Generator) -> SCOBOState:
         d = manifold.dim
-        s = min(self.sparsity or d, d)
-        Z = rng.standard_normal((self.samples or math.ceil(20 * s * math.log(2 * d / s)), d))
+        Z = rng.standard_normal((self._rows(d), d))
         Z /= np.linalg.norm(Z, axis=1, keepdims=True)
         length = self.first_step(manifold)
         return SCOBOState(Frame(x0, np.eye(d)), Z, length, length)

@@ -6,6 +6,7 @@ read the log and append to it with nobody in between.
 
 from __future__ import annotations
 
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -85,6 +86,13 @@ class Storage(ABC):
     @abstractmethod
     def save_snapshot(self, name: str, number: int, text: str) -> None:
         """Replace the snapshot, unless there is one of a later event."""
+
+    def now(self) -> float:
+        """Seconds since 1970 by a clock that all share who write here; by default the machine's.
+
+        Leases are counted by it. A storage of several machines tells its own time.
+        """
+        return time.time()
 
     @abstractmethod
     def backup(self, path: Path) -> None:

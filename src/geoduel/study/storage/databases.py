@@ -13,6 +13,7 @@ import re
 import socket
 import sqlite3
 import threading
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
@@ -29,6 +30,7 @@ __all__ = ["Database", "PostgreSQL", "SQLite", "database"]
 GRACE = 1.0  # seconds by which a server may be late to say that it gives up
 PASSING = ("08", "40", "53300", "57P01", "57P02", "57P03")  # beginnings of PostgreSQL's codes
 ASLEEP = "25P03"  # its transaction was ended since it did nothing for too long
+CLOCK = 10.0  # seconds after which a server is asked for its time again
 LIMITS = "statement_timeout", "idle_in_transaction_session_timeout"
 
 
@@ -87,6 +89,10 @@ class Database(ABC):
     def bounded(self, db: Any, seconds: float) -> Iterator[None]:
         """End what takes longer than so many seconds; by default the driver does."""
         yield
+
+    def now(self) -> float:
+        """Seconds since 1970, as in `Storage.now`; a file is on the disk of one machine."""
+        return time.time()
 
     def backup(self, db: Any, path: Path) -> None:
         """Copy the whole database to a file that is not there yet."""
@@ -277,6 +283,7 @@ class PostgreSQL(Database):
         self.Error, self.IntegrityError = psycopg.Error, psycopg.IntegrityError
         self._connect, self._passing = psycopg.connect, psycopg.OperationalError
         self._address = f"postgresql://{rest}"
+        self._ahead, self._asked = 0.0, -math.inf  # its clock, and when that was asked for
         self.url, self.shown = url, re.sub("(://[^:/?]*):[^@]*@", r"\1:***@", url)
         try:
             self._chosen = conninfo_to_dict(self._address)
@@ -322,7 +329,16 @@ class PostgreSQL(Database):
                 timer.cancel()
 
     def begin(self, db: Any, reading: bool, durable: bool) -> None:
-        """The driver begins one with the first statement."""
+        """The driver begins one with the first statement, which may ask for the server's time."""
+        before = time.time()
+        if 0 <= before - self._asked < CLOCK:
+            return
+        (there,) = db.execute("SELECT extract(epoch FROM clock_timestamp())::float8").fetchone()
+        self._asked = time.time()
+        self._ahead = there - (before + self._asked) / 2
+
+    def now(self) -> float:
+        return time.time() + self._ahead
 
     def is_passing(self, error: Exception) -> bool:
         if getattr(error, "sqlstate", None) == ASLEEP:

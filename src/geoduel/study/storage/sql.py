@@ -163,6 +163,9 @@ class SQLStorage(Storage):
         except self._database.Error as error:
             raise StorageError(f"{self._database.shown}: {error}") from error
 
+    def now(self) -> float:
+        return self._database.now()
+
     def load_snapshot(self, name: str) -> str | None:
         if self._schema < 2:
             return None
