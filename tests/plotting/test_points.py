@@ -64,6 +64,14 @@ def test_the_way_goes_from_the_start_to_the_best_point(manifold):
     assert np.allclose(named["best"][0][1], there[1], atol=0.2)
 
 
+@pytest.mark.parametrize("manifold", SPACES, ids=str)
+def test_a_run_that_ended_at_its_start_is_drawn(manifold):
+    result, _, goal = ran(manifold, budget=1)
+    assert len(result.history.points) == 1
+    ax = path(result, manifold, goal=goal)
+    ax.figure.canvas.draw()
+
+
 def test_the_way_passes_through_all_points():
     sphere = gd.Sphere(3)
     result, _, _ = ran(sphere)
