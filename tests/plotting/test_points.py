@@ -237,6 +237,15 @@ def test_wrong_arguments_are_named():
         study.ideals()
 
 
+def test_values_alone_are_not_drawn():
+    space = gd.space(kind=["x", "y"], size=range(4)).manifold
+    oracle = gd.Recorded(gd.from_objective(lambda p: p["size"]))
+    result = gd.minimize(oracle, space, budget=9, rng=0)
+    for draw in (lambda: path(result, space), lambda: duels(oracle, space)):
+        with pytest.raises(ArgumentError, match="has categories and whole numbers alone"):
+            draw()
+
+
 def test_several_problems_at_once_are_refused():
     sphere = gd.Sphere(3)
     oracle = gd.from_objective(lambda x: -x @ np.array([0.48, 0.6, 0.64]), vectorized=True)
