@@ -239,7 +239,7 @@ def test_wrong_arguments_are_named():
 
 def test_values_alone_are_not_drawn():
     space = gd.space(kind=["x", "y"], size=range(4)).manifold
-    oracle = gd.Recorded(gd.from_objective(lambda p: p["size"]))
+    oracle = gd.Recorded(gd.from_objective(lambda p: p["size"] + (p["kind"] == "x") / 2))
     result = gd.minimize(oracle, space, budget=9, rng=0)
     for draw in (lambda: path(result, space), lambda: duels(oracle, space)):
         with pytest.raises(ArgumentError, match="has categories and whole numbers alone"):
