@@ -272,9 +272,7 @@ class Answering:
             with self.turn:
                 self.failed += 1
             if self.failed >= FAILURES:
-                error.add_note(
-                    f"{FAILURES} questions in a row failed, which ends what catch= skips"
-                )
+                error.add_note(f"{FAILURES} questions in a row failed, which catch= does not skip")
                 raise
             logger.warning("duel %d is skipped: %s", duel.id, error)
             return self._tell(duel, "skip") is not None
