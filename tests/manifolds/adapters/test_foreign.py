@@ -228,9 +228,7 @@ def test_what_is_no_manifold_is_refused():
     ]:
         with pytest.raises(ArgumentError, match=f"must be a manifold of {package}, got Sphere"):
             convert(Sphere(3))
-        with pytest.raises(
-            ArgumentError, match=r"an instance, such as Sphere\(\.\.\.\); got the class"
-        ):
+        with pytest.raises(ArgumentError, match=r"instance, such as Sphere\(.*got the class"):
             convert(Sphere)
 
 

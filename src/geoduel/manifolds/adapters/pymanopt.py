@@ -131,8 +131,8 @@ def to_pymanopt(manifold: Manifold, rng: np.random.Generator | int | None = None
     instance(manifold, "manifold", Manifold, "a Manifold of geoduel")  # the import takes a while
     if is_mixed(manifold):
         raise ArgumentError(
-            f"to_pymanopt takes no categories and integers, as {manifold!r:.120} has them: a solver "
-            "would leave them as they are"
+            f"to_pymanopt takes no categories and integers, as {manifold!r:.120} has them: a "
+            "solver would leave them as they are"
         )
     try:
         import pymanopt.manifolds.manifold as pymanopt
