@@ -36,6 +36,14 @@ def test_no_finite_number_is_named(check, value):
         check(value, "size")
 
 
+@pytest.mark.parametrize("check", [real, positive, nonnegative])
+def test_whole_numbers_beyond_all_floats_are_named(check):
+    with pytest.raises(
+        ArgumentError, match=r"size must be a finite number, at most 1\.8e\+308 in size, got more"
+    ):
+        check(10**400, "size")
+
+
 def test_functions_that_do_nothing_when_they_are_called_are_named():
     async def waits(x):
         return x

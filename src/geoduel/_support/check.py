@@ -6,6 +6,7 @@ import inspect
 import math
 import operator
 import os
+import sys
 from collections.abc import Callable, Iterable
 from numbers import Real
 from pathlib import Path
@@ -38,9 +39,14 @@ __all__ = [
 
 def real(value: object, name: str) -> float:
     """Return ``value`` as a finite float, or raise an error that names it."""
-    if not isinstance(value, Real) or isinstance(value, bool) or not math.isfinite(value):
-        raise ArgumentError(f"{name} must be a finite number, got {value!r}")
-    return float(value)
+    try:
+        if isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(value):
+            return float(value)
+    except OverflowError:  # a whole number beyond all floats
+        raise ArgumentError(
+            f"{name} must be a finite number, at most {sys.float_info.max:.2g} in size, got more"
+        ) from None
+    raise ArgumentError(f"{name} must be a finite number, got {value!r}")
 
 
 def positive(value: object, name: str) -> float:
