@@ -66,6 +66,17 @@ def test_an_interruption_is_no_error(monkeypatch, capsys):
     assert "Traceback" not in capsys.readouterr().err
 
 
+def test_a_file_that_ends_too_early_is_no_interruption(monkeypatch, capsys):
+    def cut_off(*_, **__):
+        raise EOFError("no data left in x.npy")
+
+    monkeypatch.setattr("geoduel.web.dashboard", cut_off, raising=False)
+    assert main(["dashboard", "sqlite:///x.db"]) == 2
+    assert capsys.readouterr().err.strip() == (
+        "geoduel: a file ends too early: no data left in x.npy"
+    )
+
+
 def test_errors_of_the_program_keep_their_traceback(monkeypatch):
     def broken(*_, **__):
         raise ZeroDivisionError

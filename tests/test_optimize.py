@@ -241,6 +241,20 @@ def test_a_warning_made_an_error_has_the_result(f, options, kind):
     assert seen[0].filename == __file__
 
 
+@pytest.mark.parametrize("name", ["callback", "monitor"])
+def test_listeners_that_have_to_be_awaited_are_refused(name):
+    """What they return counts as true, so that a run ended at once."""
+
+    async def later(_):
+        return False
+
+    with pytest.raises(ArgumentError, match=f"{name} must answer at once"):
+        run(**{name: later})
+    with pytest.raises(ArgumentError, match=f"{name} must answer at once, it returned") as error:
+        run(**{name: lambda p: later(p)})
+    assert error.value.result.stop_reason == "error"
+
+
 def test_callbacks_and_monitors_may_write_to_what_they_see():
     def spoil(progress):
         progress.x[:] = progress.point[:] = np.nan

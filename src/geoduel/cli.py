@@ -60,7 +60,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         arguments = None if argv is None else list(argv)
         code = app(args=arguments, prog_name="geoduel", standalone_mode=False)
-    except (KeyboardInterrupt, typer.Abort):
+    except (KeyboardInterrupt, typer.Abort) as stop:
+        if isinstance(stop.__cause__, EOFError):  # typer takes it for Ctrl-D at a question
+            print(f"geoduel: a file ends too early: {stop.__cause__}", file=sys.stderr)
+            return 2
         print("geoduel: interrupted", file=sys.stderr)
         return 130
     except typer.Exit as stop:

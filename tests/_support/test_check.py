@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pytest
 
 from geoduel._support.check import (
     as_generator,
+    function,
     nonnegative,
     one_of,
     positive,
@@ -31,6 +34,38 @@ def test_numbers_come_back_as_floats(check, value):
 def test_no_finite_number_is_named(check, value):
     with pytest.raises(ArgumentError, match="size must be a finite number, got"):
         check(value, "size")
+
+
+@pytest.mark.parametrize("check", [real, positive, nonnegative])
+def test_whole_numbers_beyond_all_floats_are_named(check):
+    with pytest.raises(
+        ArgumentError, match=r"size must be a finite number, at most 1\.8e\+308 in size, got more"
+    ):
+        check(10**400, "size")
+
+
+def test_functions_that_do_nothing_when_they_are_called_are_named():
+    async def waits(x):
+        return x
+
+    class Waits:
+        async def __call__(self, x):
+            return x
+
+    for f in (waits, Waits(), partial(waits)):
+        with pytest.raises(ArgumentError, match=r"f must answer at once; .* has to be awaited"):
+            function(f, "f", "a point")
+        function(f, "f", "a point", may_wait=True)
+
+    def yields(x):
+        yield x
+
+    async def both(x):
+        yield x
+
+    for f in (yields, both):
+        with pytest.raises(ArgumentError, match=r"f must return its answer; .* has a yield"):
+            function(f, "f", "a point", may_wait=True)
 
 
 def test_zero_is_nonnegative_and_not_positive():

@@ -41,6 +41,14 @@ def test_what_a_listener_raises_is_its_own_but_for_the_end_of_a_loop():
         listen(next, iter([]), "callback")
 
 
+def test_what_has_to_be_awaited_is_no_answer():
+    async def later(_):
+        return False
+
+    with pytest.raises(ArgumentError, match="callback must answer at once, it returned <coroutine"):
+        listen(later, "four", "callback")  # as a lambda that calls it
+
+
 @pytest.mark.parametrize("said", [np.array([1, 2]), np.array([])])
 def test_neither_true_nor_false_is_refused(said):
     assert wants_to_stop(np.array([True]))

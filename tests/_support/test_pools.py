@@ -162,6 +162,22 @@ def test_an_error_in_a_worker_keeps_its_cause(pool):
     assert study.progress().skips == 2
 
 
+@pytest.mark.parametrize("judge", [judges.busy, judges.wants_two])
+def test_a_cause_that_pickle_cannot_make_again_arrives(pool, judge):
+    """A pool waited for ever for it, and an executor called itself broken."""
+    kind = {judges.busy: judges.BusyError, judges.wants_two: judges.WantsTwoError}[judge]
+    objective = gd.from_objective(judge)
+    with pytest.raises(OracleError, match=f"raised {kind.__name__}: too many requests") as caught:
+        run_each(objective._evaluate_one, [(START,)] * 2, as_executor(pool))
+    assert type(caught.value.__cause__) is kind
+    assert str(caught.value.__cause__) == "too many requests"
+    if judge is judges.wants_two:
+        assert caught.value.__cause__.code == 429
+    study = gd.create_study(SPHERE, x0=START, rng=0)
+    study.optimize(objective, 2, executor=pool, catch=(kind,))
+    assert study.progress().skips == 2
+
+
 def test_calls_that_look_alike_are_all_made(pool):
     """Dask takes them for one otherwise, and the answers of a noisy judge for settled."""
     assert len(set(run_each(os.urandom, [(8,)] * 6, as_executor(pool)))) == 6

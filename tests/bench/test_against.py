@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from geoduel.bench import changes
+from geoduel.bench.against import copied
 
 
 def runs(record, factor, spread=0.0, count=20, **more):
@@ -17,7 +18,7 @@ def runs(record, factor, spread=0.0, count=20, **more):
 
 
 def test_the_same_runs_have_not_changed(record):
-    [change] = changes(runs(record, 1), runs(record, 1))
+    [change] = changes(runs(record, 1), runs(record, 1, seconds=0.2))
     assert (change.ratio, change.error, change.runs, change.failed) == (1, 0, 20, False)
 
 
@@ -42,3 +43,19 @@ def test_only_shared_runs_count_and_the_worst_problem_is_named(record):
     assert change.worst == "slow: 2.00"
     assert not change.failed  # one run says nothing about noise
     assert changes(now, [record([10], method="another", problem="slow")]) == []
+
+
+def test_one_run_is_not_compared_with_itself(record):
+    then = runs(record, 1)
+    now = [*then[:5], *runs(record, 2)[5:]]
+    [change] = changes(now, then)
+    assert change.runs == 15
+    assert change.ratio == pytest.approx(2)
+    assert copied(now, then) == 5
+
+
+def test_problems_with_other_targets_are_not_compared(record):
+    then = record([10, 20])
+    for more in ({"targets": [1.0, 0.2]}, {"targets": [1.0, None]}, {"d": 3}):
+        assert changes([record([30, 60]) | more], [then]) == []
+    assert changes([record([30, 60, 90])], [then]) == []

@@ -1,6 +1,7 @@
 """`geoduel bench`: from the command line to files, exit codes, and friendly refusals."""
 
 import json
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -28,7 +29,7 @@ def test_the_page_is_written(tmp_path, capsys):
 def test_another_version_is_compared_and_a_loss_is_exit_code_1(tmp_path, capsys):
     assert main([*SMALL, "--methods", "auto", "--out", str(tmp_path / "now")]) == 0
     then = tmp_path / "then.jsonl"
-    runs = load(tmp_path / "now" / "runs.jsonl")
+    runs = [{**r, "seconds": 1e3} for r in load(tmp_path / "now" / "runs.jsonl")]
     then.write_text("".join(json.dumps(r) + "\n" for r in runs))
     again = [*SMALL, "--methods", "auto", "--out", str(tmp_path / "now")]
     assert main([*again, "--against", str(then)]) == 0
@@ -42,6 +43,33 @@ def test_another_version_is_compared_and_a_loss_is_exit_code_1(tmp_path, capsys)
     then.write_text("".join(json.dumps(r | {"method": "another"}) + "\n" for r in runs))
     assert main([*again, "--against", str(then)]) == 1
     assert "no run of --against" in capsys.readouterr().err
+
+
+def test_a_run_is_not_compared_with_itself(tmp_path, capsys):
+    """After an upgrade the folder still held the old runs, and nothing seemed to have changed."""
+    again = [*SMALL, "--methods", "auto", "--out", str(tmp_path)]
+    assert main(again) == 0
+    capsys.readouterr()
+    assert main([*again, "--against", str(tmp_path / "runs.jsonl")]) == 1
+    shown = capsys.readouterr()
+    assert "2 of 2 runs are those of --against themselves" in shown.err
+    assert "times the duels" not in shown.out
+
+
+def test_no_more_processes_than_runs(tmp_path, monkeypatch):
+    from geoduel.bench import command
+
+    seen = []
+
+    class Pool(ThreadPoolExecutor):
+        def __init__(self, workers, **_):
+            seen.append(workers)
+            super().__init__(workers)
+
+    monkeypatch.setattr(command, "ProcessPoolExecutor", Pool)
+    arguments = [*SMALL, "--methods", "auto,stp", "--out", str(tmp_path)]
+    assert main([*arguments, "--workers", "1000000"]) == 0
+    assert seen == [4]
 
 
 def test_processes_find_the_same(tmp_path):

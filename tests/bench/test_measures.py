@@ -35,6 +35,10 @@ def test_the_area_is_the_integral_of_the_distribution(record):
     assert area(runs) == pytest.approx(integral, abs=1e-4)
 
 
+def test_the_area_of_a_budget_of_one(record):
+    assert area([record([1, None], d=2, budget=1)]) == 0.5
+
+
 def test_areas_by_group_and_the_mean_over_groups(record):
     runs = [record([20]), record([2], group="others"), record([20], method="stp")]
     assert areas(runs) == {

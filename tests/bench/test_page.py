@@ -22,7 +22,8 @@ def records(record):
 
 
 def test_the_page_has_pictures_tables_and_a_comparison(records, tmp_path):
-    page = write_page(records, tmp_path, changes(records, records)).read_text(encoding="utf-8")
+    before = [{**record, "seconds": 1e3} for record in records]
+    page = write_page(records, tmp_path, changes(records, before)).read_text(encoding="utf-8")
     assert page.count("<svg") == 3
     assert not re.findall(r'src="(?!data:)', page)  # nothing is loaded from elsewhere
     for word in ("auto", "pycma", "bisection", "bowls", "valleys", "1 refused", "Against"):

@@ -2,15 +2,17 @@
 
 import gzip
 import json
-from concurrent.futures import ThreadPoolExecutor
+import os
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from multiprocessing import get_context
 
 import numpy as np
 import pytest
 
 import geoduel as gd
-from geoduel.bench import load, plan, run, run_one
+from geoduel.bench import Case, Suite, load, plan, run, run_one
 from geoduel.bench.runs import solver
-from geoduel.errors import ArgumentError
+from geoduel.errors import ArgumentError, GeoduelError, MissingExtraError
 
 TIMES = {"seconds"}
 
@@ -87,6 +89,52 @@ def test_a_line_that_was_cut_off_is_run_again(toys, tmp_path):
     assert path.read_bytes().count(b"\n") == len(whole) + 1  # the stump is left, on its own line
 
 
+@pytest.mark.parametrize(
+    "line",
+    ["5", "null", "[]", "{}", '"x"', "\ud800", "[" * 100_000, "{cut",
+     "{hits}", "{targets}", "{suite}"],
+)  # fmt: skip
+def test_lines_that_are_no_records_are_left_out(line, toys, tmp_path, record):
+    wrong = {"{hits}": {"hits": [1]}, "{targets}": {"targets": ["x"]}, "{suite}": {"suite": 3}}
+    if line in wrong:
+        line = json.dumps(record([1, 2]) | wrong[line])
+    path = tmp_path / "runs.jsonl"
+    path.write_bytes(line.encode(errors="surrogatepass") + b"\n")
+    found = list(run(plan(toys, seeds=1), path))
+    assert load(path) == found
+    assert len(found) == 2
+
+
+def test_names_are_kept_whatever_they_hold(toys, tmp_path):
+    names = ("a\u2028b", "c\x85d", "e\nf", "größer")
+    methods = {name: gd.Auto() for name in names}
+    path = tmp_path / "runs.jsonl"
+    first = list(run(plan(toys, methods, seeds=1), path))
+    assert list(run(plan(toys, methods, seeds=1), path)) == first == load(path)
+
+
+def test_a_file_that_cannot_be_unpacked_is_named(tmp_path):
+    packed = gzip.compress(b"x" * 1000)
+    for i, data in enumerate((packed[:20], b"{}", packed[:12] + b"\xff" * 20)):
+        path = tmp_path / f"{i}.gz"
+        path.write_bytes(data)
+        with pytest.raises(ArgumentError, match=rf"{i}\.gz cannot be unpacked, it is damaged"):
+            load(path)
+
+
+def test_a_solver_that_is_not_installed_has_no_runs(toys, tmp_path, monkeypatch, record):
+    """It found nothing, by what was stored, and so it stayed once it was installed."""
+    monkeypatch.setitem(__import__("sys").modules, "cma", None)
+    path = tmp_path / "runs.jsonl"
+    with pytest.raises(MissingExtraError, match="this solver needs cma"):
+        list(run(plan(toys, ["auto", "pycma"], seeds=1), path))
+    assert [r["method"] for r in load(path)] == ["auto"]
+
+    stored = record([None], stop="failed: MissingExtraError: this solver needs cma")
+    path.write_text(json.dumps(stored) + "\n")
+    assert load(path) == []
+
+
 def test_packed_files_are_read(toys, tmp_path):
     found = list(run(plan(toys, seeds=1)))
     packed = gzip.compress("".join(json.dumps(r) + "\n" for r in found).encode())
@@ -100,6 +148,32 @@ def test_any_executor_will_do(toys):
         found = {r["problem"]: r for r in run(plan(toys, seeds=1), executor=pool)}
     for record in run(plan(toys, seeds=1)):
         assert same(record, found[record["problem"]])
+
+
+def _bowl(seed):
+    return Case(gd.Euclidean(2), lambda x: float(np.sum(x**2)), np.ones(2), 0.0)
+
+
+def _dies(meter):
+    os._exit(3)
+
+
+def test_an_executor_that_fails_is_named(toys):
+    suite = {"toys": Suite("Toys", {"bowl": _bowl}, 60, (0, 1))}
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
+        with pytest.raises(GeoduelError, match=r"cannot be sent to another process: .*no lambdas"):
+            list(run(plan(suite, {"walk": lambda meter: "end"}), executor=pool))
+        with pytest.raises(GeoduelError, match="a worker died"):
+            list(run(plan(suite, {"dies": _dies}), executor=pool))
+    with pytest.raises(ArgumentError, match=r"executor must have a method submit, .* got 3"):
+        list(run(plan(suite), executor=3))
+
+
+def test_what_a_solver_returns_is_no_record(toys):
+    said = {"none": None, "number": 5, "object": gd.Auto(), "words": "I am done"}
+    methods = {name: lambda meter, what=what: what for name, what in said.items()}
+    stops = {r["method"]: r["stop"] for r in run(plan(toys, methods, seeds=1))}
+    assert stops == dict.fromkeys(said, "stopped") | {"words": "I am done"}
 
 
 def test_ones_own_method_and_solver(toys):
@@ -156,7 +230,12 @@ def test_faults_and_refusals_are_records(toys):
     [
         ({"suites": ["toy"]}, "suites must be one of 'paper', 'bbob', 'mixint', .* got 'toy'"),
         ({"methods": ["newton"]}, "method 'newton' is none of auto, .*, pycma"),
-        ({"suites": ["paper"], "problems": ["x"]}, r"no problem of paper begins with \['x'\]"),
+        ({"suites": ["paper"], "problems": ["x"]}, "no problem of paper begins with 'x'"),
+        ({"suites": ["paper"], "problems": ["karcher", "x"]}, "no problem of paper .* with 'x'"),
+        ({"suites": {"own": {}}}, r"suites\['own'\] must be a geoduel.bench.Suite"),
+        ({"suites": {"own": Suite("O", {"bowl": _bowl})}, "quick": True}, "quick: the suite 'own'"),
+        ({"methods": {"a": "auto"}}, r"methods\['a'\] must be an instance of a method, .*'auto'"),
+        ({"methods": {"a": gd.Auto}}, r"methods\['a'\] must be an instance of a method, .*Auto'"),
         ({"seeds": 0}, "seeds must be"),
         ({"budget": 1.5}, "budget must be"),
     ],

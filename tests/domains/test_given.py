@@ -52,6 +52,7 @@ def test_parts_of_a_space():
         (["red", 3], ArgumentError, "gain needs two bounds"),
         (["red", "red"], ArgumentError, "gain: Categories needs two values at least"),
         (range(3, 4), ArgumentError, "gain: a range must have two numbers at least"),
+        (range(10**400), ArgumentError, "upper must be a whole number of at most 15 digits"),
         (range(3, 9, 2), ArgumentError, "gain: a range must have .* no gaps"),
         (3, ArgumentError, "gain must be a pair of bounds"),
         ((gd.Euclidean(2), [(0, 1)]), ArgumentError, r"gain is 1 pairs of bounds"),

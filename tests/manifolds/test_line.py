@@ -63,6 +63,8 @@ def test_room_is_left_until_numbers_end():
         ((0, math.inf), "upper must be a finite number"),
         (("0", 1), "lower must be a finite number"),
         ((0, 1, False, 3), "unit must be a text"),
+        ((0, 10**400), "upper must be a finite number, at most"),
+        ((1e16, 1e16 + 4, True), "must be further apart"),
     ],
 )
 def test_bad_intervals_are_refused(settings, words):

@@ -103,6 +103,8 @@ def test_noise_on_torch_is_the_same():
         ({"model": "logistic"}, "model must be one of"),
         ({"model": "thurstone", "scale": 0}, "scale must be > 0"),
         ({"ties": 0.1}, "needs a model"),
+        ({"scale": 0.3}, "scale=0.3 needs a model"),
+        ({"flip": 0.1, "scale": 1.0}, "scale=1.0 needs a model"),
         ({"model": "thurstone", "ties": -1}, "ties must be >= 0"),
     ],
 )

@@ -64,6 +64,14 @@ def test_the_way_goes_from_the_start_to_the_best_point(manifold):
     assert np.allclose(named["best"][0][1], there[1], atol=0.2)
 
 
+@pytest.mark.parametrize("manifold", SPACES, ids=str)
+def test_a_run_that_ended_at_its_start_is_drawn(manifold):
+    result, _, goal = ran(manifold, budget=1)
+    assert len(result.history.points) == 1
+    ax = path(result, manifold, goal=goal)
+    ax.figure.canvas.draw()
+
+
 def test_the_way_passes_through_all_points():
     sphere = gd.Sphere(3)
     result, _, _ = ran(sphere)
@@ -227,6 +235,15 @@ def test_wrong_arguments_are_named():
     study = gd.create_study(gd.Sphere(3), "duel-newton", rng=0)
     with pytest.raises(ArgumentError, match="no belief"):
         study.ideals()
+
+
+def test_values_alone_are_not_drawn():
+    space = gd.space(kind=["x", "y"], size=range(4)).manifold
+    oracle = gd.Recorded(gd.from_objective(lambda p: p["size"] + (p["kind"] == "x") / 2))
+    result = gd.minimize(oracle, space, budget=9, rng=0)
+    for draw in (lambda: path(result, space), lambda: duels(oracle, space)):
+        with pytest.raises(ArgumentError, match="has categories and whole numbers alone"):
+            draw()
 
 
 def test_several_problems_at_once_are_refused():

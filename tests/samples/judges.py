@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 from pathlib import Path
 
 import numpy as np
@@ -29,6 +30,30 @@ def compare(x, y):
 
 def dead_line(x):
     raise TimeoutError("the line is dead")
+
+
+class BusyError(Exception):
+    """As those of HTTP clients: made of more than its text, and holding what cannot be sent."""
+
+    def __init__(self, text, *, response=None):
+        super().__init__(text)
+        self.response = response
+
+
+class WantsTwoError(Exception):
+    """Pickle cannot make it again: it knows one of the arguments."""
+
+    def __init__(self, text, code):
+        super().__init__(text)
+        self.code = code
+
+
+def busy(x):
+    raise BusyError("too many requests", response=threading.Lock())
+
+
+def wants_two(x):
+    raise WantsTwoError("too many requests", 429)
 
 
 class Mortal:

@@ -8,9 +8,9 @@ import subprocess
 import sys
 import threading
 import time
-from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures import BrokenExecutor, ProcessPoolExecutor, ThreadPoolExecutor
 from contextlib import contextmanager
-from itertools import pairwise
+from itertools import cycle, pairwise
 
 import numpy as np
 import pytest
@@ -199,6 +199,49 @@ def test_errors_that_are_caught_skip_the_question(caplog):
     assert study.progress().skips == 2
     assert [record.name for record in caplog.records] == ["geoduel"] * 2
     assert "the line is dead" in caplog.text
+
+
+@pytest.mark.parametrize("workers", [1, 4])
+def test_a_judge_that_fails_each_time_ends_all(workers):
+    """Skips went on for ever, until the method took them for ties and called the study finished."""
+
+    def oracle(x, y):
+        if len(told) >= 5:
+            raise TimeoutError("the key has expired")
+        told.append(1)
+        return int(np.sign(size(x) - size(y)))
+
+    told, study = [], fresh()
+    with pytest.raises(errors.OracleError, match="the key has expired") as caught:
+        study.optimize(oracle, workers=workers, catch=Exception)
+    assert caught.value.__notes__ == ["50 questions in a row failed, which catch= does not skip"]
+    assert study.progress().answered >= 5
+    assert 49 - workers <= study.progress().skips < 50 + workers
+    assert study.progress().finished is None
+
+
+def test_failures_between_answers_end_nothing():
+    failures = cycle([True] * 49 + [False])
+
+    def oracle(x, y):
+        if next(failures):
+            raise TimeoutError("the line is dead")
+        return int(np.sign(size(x) - size(y)))
+
+    study = fresh()
+    study.optimize(oracle, 150, catch=(TimeoutError,))
+    assert (study.progress().answered, study.progress().skips) == (3, 147)
+
+
+def test_a_broken_executor_skips_nothing():
+    class Broken:
+        def map(self, f, items):
+            raise BrokenExecutor("a worker died")
+
+    study = fresh()
+    with pytest.raises(errors.OracleError, match="a worker died"):
+        study.optimize(gd.from_objective(size), executor=Broken(), catch=Exception)
+    assert study.progress().skips == 0
 
 
 @pytest.mark.parametrize("workers", [1, 4])

@@ -6,6 +6,7 @@ import inspect
 import math
 import operator
 import os
+import sys
 from collections.abc import Callable, Iterable
 from numbers import Real
 from pathlib import Path
@@ -20,6 +21,7 @@ __all__ = [
     "as_path",
     "function",
     "instance",
+    "is_async",
     "is_bool",
     "nonnegative",
     "one_of",
@@ -37,9 +39,14 @@ __all__ = [
 
 def real(value: object, name: str) -> float:
     """Return ``value`` as a finite float, or raise an error that names it."""
-    if not isinstance(value, Real) or isinstance(value, bool) or not math.isfinite(value):
-        raise ArgumentError(f"{name} must be a finite number, got {value!r}")
-    return float(value)
+    try:
+        if isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(value):
+            return float(value)
+    except OverflowError:  # a whole number beyond all floats
+        raise ArgumentError(
+            f"{name} must be a finite number, at most {sys.float_info.max:.2g} in size, got more"
+        ) from None
+    raise ArgumentError(f"{name} must be a finite number, got {value!r}")
 
 
 def positive(value: object, name: str) -> float:
@@ -107,14 +114,29 @@ def positive_int(value: object, name: str, least: int = 1) -> int:
     return number
 
 
-def function(value: object, name: str, of: str, count: int = 1) -> None:
-    """Raise an error that names ``value`` unless it can be called with what ``of`` says."""
+def function(value: object, name: str, of: str, count: int = 1, *, may_wait: bool = False) -> None:
+    """Raise an error that names ``value`` unless it can be called with what ``of`` says.
+
+    One that only makes something to be awaited, or a generator, does nothing when it is called, and
+    what it returns counts as true. It is refused unless ``may_wait``.
+    """
     if not callable(value):
         raise ArgumentError(f"{name} must be a function of {of}, got {value!r:.80}")
     if not takes(value, count):
         raise ArgumentError(
             f"{name} must be a function of {of}; {value!r:.80} takes other arguments"
         )
+    if not may_wait and is_async(value):
+        raise ArgumentError(f"{name} must answer at once; {value!r:.80} has to be awaited")
+    if inspect.isgeneratorfunction(value) or inspect.isasyncgenfunction(value):
+        raise ArgumentError(
+            f"{name} must return its answer; {value!r:.80} has a yield, and returns a generator"
+        )
+
+
+def is_async(f: Callable[..., Any]) -> bool:
+    """Whether a call returns at once, with what has to be awaited."""
+    return inspect.iscoroutinefunction(f) or inspect.iscoroutinefunction(type(f).__call__)
 
 
 def takes(f: Callable[..., Any], count: int) -> bool:

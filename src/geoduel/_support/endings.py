@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -36,13 +37,19 @@ def listen(listener: Callable[[Any], Any], what: Any, name: str) -> Any:
     Raises
     ------
     ArgumentError
-        For StopIteration, which a loop over questions would take for its own end.
+        For StopIteration, which a loop over questions would take for its own end, and for what has
+        to be awaited, which counts as true.
     """
     try:
-        return listener(what)
+        said = listener(what)
     except StopIteration as error:
         way = "; a callback that returns True ends the run" if name == "callback" else ""
         raise ArgumentError(f"{name} raised StopIteration{way}") from error
+    if inspect.isawaitable(said):
+        if inspect.iscoroutine(said):
+            said.close()  # without a warning that it was never awaited
+        raise ArgumentError(f"{name} must answer at once, it returned {said!r:.80}")
+    return said
 
 
 def wants_to_stop(said: Any) -> bool:

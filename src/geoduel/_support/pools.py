@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import signal
 import sys
 import threading
@@ -109,8 +110,8 @@ def run_each(f: Callable[..., Any], rows: Iterable[tuple[Any, ...]], executor: A
         return list(executor.map(call, rows))
     except (OracleError, BudgetExhaustedError, InfeasibleError) as error:
         cause = getattr(error, "_cause", None)
-        if cause is None or cause is error.__cause__:
-            raise
+        if cause is None or cause is error.__cause__ or isinstance(cause, _Bare):
+            raise  # nothing was pickled, or nothing is left
         cause.__cause__ = error.__cause__  # of another process: its traceback, as text
         raise error from cause
     except Exception as error:
@@ -135,8 +136,53 @@ class _Call:
         try:
             return self.f(*numbered[1])
         except OracleError as error:
-            error._cause = error.__cause__  # type: ignore[attr-defined]  # pickling drops the other
+            # Pickling drops the other.
+            error._cause = _sendable(error.__cause__)  # type: ignore[attr-defined]
             raise
+
+
+class _Bare:
+    """An exception that is made without its ``__init__`` where it arrives.
+
+    Pickle calls the class with `BaseException.args`, and many take other arguments: those of HTTP
+    clients want the response by name. A pool's thread that fails of that waits for ever.
+    """
+
+    def __init__(self, kind: type[BaseException], args: tuple[Any, ...], state: dict) -> None:
+        self.parts = kind, args, state
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _made, self.parts
+
+
+def _made(kind: type[BaseException], args: tuple[Any, ...], state: dict) -> BaseException:
+    error = kind.__new__(kind, *args)
+    error.args = args
+    vars(error).update(state)
+    return error
+
+
+def _sendable(error: BaseException | None) -> Any:
+    """What arrives as that exception in another process, with all that can be sent; or None."""
+    if error is None:
+        return None
+    kind = type(error)
+    texts = tuple(map(str, error.args))
+    for sent in (error, _Bare(kind, error.args, vars(error)), _Bare(kind, texts, {})):
+        if _arrives(sent):
+            return sent
+    return None
+
+
+def _arrives(sent: Any) -> bool:
+    """Whether it can be pickled and made again, by Python's pickle or a better one that is here."""
+    names = ("pickle", "cloudpickle", "joblib.externals.cloudpickle", "ray.cloudpickle")
+    for module in filter(None, map(sys.modules.get, names)):
+        try:
+            return isinstance(pickle.loads(module.dumps(sent)), BaseException)
+        except Exception:
+            continue
+    return False
 
 
 def _watched(pool: Any, call: _Call, rows: list[Any]) -> list:

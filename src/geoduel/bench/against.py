@@ -11,7 +11,7 @@ import numpy as np
 
 from .measures import split, usable
 
-__all__ = ["TOLERATED", "Change", "changes"]
+__all__ = ["TOLERATED", "Change", "changes", "copied"]
 
 TOLERATED = 0.05
 """The loss that is not a failure: 5 % more duels."""
@@ -53,18 +53,20 @@ class Change:
 def changes(now: Iterable[Record], then: Iterable[Record]) -> list[Change]:
     """Compare the runs that two sets of records share.
 
-    A target that was not reached counts as reached with twice the budget.
+    A target that was not reached counts as reached with twice the budget. Runs of problems that
+    have other targets by now are left out. So is a record that is in both sets to the last digit,
+    its seconds included: that is one run and not two.
 
     Examples
     --------
     >>> old = {"suite": "s", "problem": "p", "seed": 0, "method": "m", "budget": 10, "d": 2,
-    ...        "hits": [4, 8], "stop": "reached"}
+    ...        "hits": [4, 8], "targets": [1.0, 0.1], "stop": "reached"}
     >>> [change] = changes([old | {"hits": [6, 12]}], [old])
     >>> round(change.ratio, 6), change.runs, change.failed
     (1.5, 1, False)
     """
     before = {_key(r): r for r in usable(then)}
-    shared = [r for r in usable(now) if _key(r) in before]
+    shared = [r for r in usable(now) if _comparable(r, before.get(_key(r)))]
     found = []
     for (suite, method), runs in split(shared, "suite", "method").items():
         logs = [float(np.mean(_log_duels(r) - _log_duels(before[_key(r)]))) for r in runs]
@@ -80,6 +82,27 @@ def changes(now: Iterable[Record], then: Iterable[Record]) -> list[Change]:
             )
         )  # fmt: skip
     return found
+
+
+def copied(now: Iterable[Record], then: Iterable[Record]) -> int:
+    """How many records are in both sets to the last digit: one run and not two."""
+    before = {_key(r): r for r in then}
+    return sum(before.get(_key(r)) == r for r in now)
+
+
+def _comparable(now: Record, then: Record | None) -> bool:
+    """Whether both are runs of the same problem, and not one run."""
+    return (
+        then is not None
+        and now != then
+        and now["d"] == then["d"]
+        and len(now["hits"]) == len(then["hits"])
+        and np.allclose(_targets(now), _targets(then), rtol=1e-3, atol=0.0, equal_nan=True)
+    )
+
+
+def _targets(record: Record) -> np.ndarray:
+    return np.array(record["targets"], dtype=float)
 
 
 def _key(record: Record) -> tuple[Any, ...]:

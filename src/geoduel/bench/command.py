@@ -77,7 +77,7 @@ def bench(
     )  # fmt: skip
     path, records = out / "runs.jsonl", []
     try:
-        with _executor(workers, dask) as executor:
+        with _executor(min(workers, len(tasks)), dask) as executor:
             for record in run(tasks, path, executor):
                 records.append(record)
                 _progress(len(records), len(tasks), record)
@@ -99,7 +99,7 @@ def report(
     page: bool,
 ) -> int:
     """Print the areas and the comparison, write the page of all that is stored; the exit code."""
-    from .against import changes
+    from .against import changes, copied
     from .measures import split
 
     found = changes(records, then)
@@ -112,8 +112,16 @@ def report(
             f"(log error {change.error:.3f}, {change.runs} runs; worst {change.worst})"
             + (", SLOWER" if change.failed else "")
         )
-    if then and not found:
+    copies = copied(records, then)
+    if copies:
+        print(
+            f"geoduel: {copies} of {len(records)} runs are those of --against themselves, which "
+            f"{out / 'runs.jsonl'} holds: with another --out they are run anew",
+            file=sys.stderr,
+        )
+    elif then and not found:
         print("geoduel: no run of --against is among these runs", file=sys.stderr)
+    if then and not found:
         return 1
     if page:
         from .page import write_page

@@ -78,10 +78,15 @@ def area(records: Sequence[Record]) -> float:
     0.25
     """
     gained = [
-        np.clip(1 - np.log10(np.maximum(_per_dimension(r), 1)) / math.log10(r["budget"]), 0, 1)
+        np.clip(1 - np.log10(np.maximum(_per_dimension(r), 1)) / _decades(r["budget"]), 0, 1)
         for r in records
     ]
     return float(np.mean(np.concatenate(gained)))
+
+
+def _decades(budget: int) -> float:
+    """Those from 1 to the budget; next to none where it is 1, so that what is solved counts."""
+    return max(math.log10(budget), 1e-9)
 
 
 def areas(runs: Sequence[Record]) -> dict[str, dict[str, float]]:

@@ -7,19 +7,27 @@ import json
 import math
 import time
 import warnings
+import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import Executor, as_completed
+from concurrent.futures import BrokenExecutor, Executor, as_completed
 from dataclasses import dataclass
 from pathlib import Path
+from pickle import PicklingError
 from typing import Any
 
 import numpy as np
 
-from .._support.check import as_path, one_of, positive_int, several, truth
+from .._support.check import as_path, instance, one_of, positive_int, several, truth
 from .._support.files import naming
 from .._support.pools import ended_by_interrupts
 from .._version import __version__
-from ..errors import ArgumentError, BudgetExhaustedError, GeoduelWarning
+from ..errors import (
+    ArgumentError,
+    BudgetExhaustedError,
+    GeoduelError,
+    GeoduelWarning,
+    MissingExtraError,
+)
 from ..methods import Auto
 from ..methods.base import Method
 from ..methods.named import METHODS, OTHER_NAMES, named
@@ -117,6 +125,11 @@ def plan(
     -------
     list of Task
 
+    Raises
+    ------
+    ArgumentError
+        For names that are none, for what is no method, and for words that no problem begins with.
+
     Examples
     --------
     >>> [task.problem for task in plan(["paper"], ["auto"], seeds=1, problems=["karcher-3"])]
@@ -134,14 +147,28 @@ def plan(
     for name, chosen in {"suites": suites, "methods": methods}.items():
         if not chosen:
             raise ArgumentError(f"{name} must be names, at least one; got none")
+    for name, suite in suites.items():
+        instance(suite, f"suites[{name!r}]", Suite, "a geoduel.bench.Suite")
+        if quick and not suite.quick:
+            raise ArgumentError(f"quick: the suite {name!r} names no problems of a short form")
+    for name, solve in methods.items():
+        if isinstance(solve, type) or not (isinstance(solve, Method) or callable(solve)):
+            raise ArgumentError(
+                f"methods[{name!r}] must be an instance of a method, or a function of a Meter; "
+                f"got {solve!r:.80}"
+            )
     problems = several(problems, "problems", "names")
+    names = {key: suite.quick if quick else tuple(suite.problems) for key, suite in suites.items()}
+    begun = [f"{name}-" for those in names.values() for name in those]
+    for begin in problems:
+        if not any(n.startswith(f"{begin}-") for n in begun):
+            raise ArgumentError(f"no problem of {', '.join(suites)} begins with {begin!r}")
     begins = tuple(f"{begin}-" for begin in problems)
     found = []
     for suite_name, suite in suites.items():
         first, count = suite.seeds
         count = seeds or (min(2, count) if quick else count)
-        names = suite.quick if quick else tuple(suite.problems)
-        chosen = [n for n in names if not problems or f"{n}-".startswith(begins)]
+        chosen = [n for n in names[suite_name] if not problems or f"{n}-".startswith(begins)]
         found += [
             Task(
                 suite_name, name, seed, method, budget or suite.budget, suite.problems[name], solve
@@ -150,13 +177,17 @@ def plan(
             for method, solve in methods.items()
             for seed in range(first, first + count)
         ]
-    if not found:
-        raise ArgumentError(f"no problem of {', '.join(suites)} begins with {list(problems)}")
     return found
 
 
 def run_one(task: Task) -> Record:
-    """Run a task, and say what it took: a record that JSON can hold."""
+    """Run a task, and say what it took: a record that JSON can hold.
+
+    Raises
+    ------
+    MissingExtraError
+        If the solver is of a package that is not installed, which is no result of the solver.
+    """
     case: Case = task.make(task.seed)
     d = case.dim
     rng = np.random.default_rng([task.seed, *task.method.encode()])
@@ -169,11 +200,14 @@ def run_one(task: Task) -> Record:
             if isinstance(task.solve, Method):
                 stop, more = _run_method(task.solve, case, meter)
             else:
-                stop = task.solve(meter) or "stopped"
+                said = task.solve(meter)
+                stop = said if isinstance(said, str) and said else "stopped"
         except ReachedError:
             stop = "reached"
         except BudgetExhaustedError:
             stop = "budget"
+        except MissingExtraError:
+            raise
         except ArgumentError as error:
             stop = f"refused: {error}"[:200]
         except Exception as error:  # the run of a night should not end with one solver's fault
@@ -229,19 +263,56 @@ def _plain(value: Any) -> float | None:
 
 
 def load(path: Path | str) -> list[Record]:
-    """Records of a file, one a line, packed if its name ends in .gz; cut-off lines are left out."""
+    """Records of a file, one a line, packed if its name ends in .gz.
+
+    What is no record is left out, such as a line that was cut off. So are runs whose solver was not
+    installed: earlier versions stored them, as if it had found nothing.
+
+    Raises
+    ------
+    ArgumentError
+        If the file cannot be unpacked.
+    """
     path = as_path(path, "path")
     if not path.exists():
         return []
     text = path.read_bytes()
-    text = gzip.decompress(text) if path.suffix == ".gz" else text
+    try:
+        text = gzip.decompress(text) if path.suffix == ".gz" else text
+    except (EOFError, OSError, zlib.error) as error:
+        raise ArgumentError(f"{path} cannot be unpacked, it is damaged: {error}") from None
     found = []
-    for line in text.decode("utf-8", errors="replace").splitlines():
+    for line in text.decode("utf-8", errors="replace").split("\n"):  # names may hold other ends
         try:
-            found.append(json.loads(line))
-        except json.JSONDecodeError:
+            record = json.loads(line)
+        except (ValueError, RecursionError):
             continue
+        if _is_record(record) and not record["stop"].startswith(_MISSING):
+            found.append(record)
     return found
+
+
+_MISSING = f"failed: {MissingExtraError.__name__}"
+
+
+def _is_record(value: Any) -> bool:
+    """Whether a line of a file is what `run_one` makes, as far as that is read anywhere."""
+    return (
+        isinstance(value, dict)
+        and all(isinstance(value.get(k), kind) for k, kind in _FIELDS.items())
+        and len(value["hits"]) == len(value["targets"])
+        and all(isinstance(hit, int | None) for hit in value["hits"])
+        and all(isinstance(target, int | float | None) for target in value["targets"])
+    )
+
+
+_FIELDS: dict[str, Any] = {
+    **dict.fromkeys(("suite", "problem", "group", "method", "geoduel", "stop"), str),
+    **dict.fromkeys(("seed", "budget", "d", "duels", "evaluations"), int),
+    **dict.fromkeys(("targets", "hits"), list),
+    "seconds": int | float,
+}
+"""What every record has, and of which type."""
 
 
 def run(
@@ -259,6 +330,12 @@ def run(
     executor : concurrent.futures.Executor, optional
         Where they run: a pool of processes, or a cluster's.
 
+    Raises
+    ------
+    GeoduelError
+        If the executor fails: a task cannot be sent, or a worker dies. What was finished before is
+        in the file.
+
     Examples
     --------
     >>> [record] = run(plan(["paper"], ["auto"], seeds=1, problems=["horizon"]))
@@ -269,14 +346,35 @@ def run(
     stored = {_key(r): r for r in load(path)} if path is not None else {}
     todo = [task for task in tasks if task.key not in stored]
     yield from (stored[task.key] for task in tasks if task.key in stored)
-    if executor is None:
-        found: Iterator[Record] = map(run_one, todo)
-    else:
-        found = (f.result() for f in as_completed([executor.submit(run_one, t) for t in todo]))
+    found = map(run_one, todo) if executor is None else _at_once(todo, executor)
     for record in found:
         if path is not None:
             _append(Path(path), record)
         yield record
+
+
+def _at_once(tasks: Sequence[Task], executor: Executor) -> Iterator[Record]:
+    """Records as an executor finishes them."""
+    if not hasattr(executor, "submit"):
+        raise ArgumentError(
+            "executor must have a method submit, as concurrent.futures.Executor has, got "
+            f"{executor!r:.80}"
+        )
+    try:
+        for future in as_completed([executor.submit(run_one, task) for task in tasks]):
+            yield future.result()
+    except BrokenExecutor as error:
+        raise GeoduelError(
+            "a worker died, as where memory runs out; the runs that were finished are kept, and "
+            f"the same call goes on from there ({error})"
+        ) from error
+    except (PicklingError, AttributeError, TypeError) as error:
+        if "pickle" not in str(error).lower():
+            raise
+        raise GeoduelError(
+            f"a task cannot be sent to another process: {error}; its problems and methods have to "
+            "be functions at the top level of a file, and no lambdas"
+        ) from error
 
 
 def _key(record: Record) -> tuple[Any, ...]:
@@ -291,4 +389,4 @@ def _append(path: Path, record: Record) -> None:
             file.seek(-1, 2)
             if file.read(1) != b"\n":
                 file.write(b"\n")
-        file.write(json.dumps(record, ensure_ascii=False).encode() + b"\n")
+        file.write(json.dumps(record).encode() + b"\n")

@@ -129,7 +129,7 @@ def _discrete(part: Any) -> Manifold:
     """Whole numbers, or values without an order."""
     if not isinstance(part, range):
         return Categories(*part)
-    if part.step != 1 or len(part) < 2:
+    if part.step != 1 or part.stop - part.start < 2:  # of a long one len is an error
         raise ArgumentError(f"a range must have two numbers at least and no gaps, got {part}")
     return Integers(part.start, part.stop - 1)
 

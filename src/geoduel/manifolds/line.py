@@ -61,6 +61,11 @@ class Line(Manifold):
             raise ArgumentError(f"lower must be below upper, got {self.lower!r} and {self.upper!r}")
         if truth(self.ratios, "ratios") and not lower > 0:
             raise ArgumentError(f"lower must be > 0 where ratios count, got {self.lower!r}")
+        if self.ratios and not math.log(lower) < math.log(upper):
+            raise ArgumentError(
+                f"lower and upper must be further apart, got {self.lower!r} and {self.upper!r}, "
+                "whose logarithms are one number"
+            )
         if not isinstance(self.unit, str):
             raise ArgumentError(f"unit must be a text, got {self.unit!r:.80}")
         object.__setattr__(self, "lower", lower)

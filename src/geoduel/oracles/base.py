@@ -16,7 +16,6 @@ Anything else an oracle can do is a wrapper around another oracle, and wrappers 
 
 from __future__ import annotations
 
-import inspect
 import math
 import threading
 from collections.abc import Callable, Iterator
@@ -30,7 +29,7 @@ import numpy as np
 
 from .._numerics.arrays import Array, copied, host, namespace
 from .._numerics.batches import along_one_axis, as_like, leading_shape
-from .._support.check import is_bool, takes
+from .._support.check import is_async, is_bool, takes
 from .._support.pools import run_each
 from ..errors import ArgumentError, BudgetExhaustedError, OracleError
 
@@ -119,7 +118,7 @@ def check_oracle(oracle: Any) -> Oracle:
             f"oracle must take two points, oracle(x, y); {oracle!r:.80} takes one: if it is the "
             "function to minimise, wrap it, gd.from_objective(f)"
         )
-    if inspect.iscoroutinefunction(oracle):
+    if is_async(oracle):
         raise ArgumentError(
             f"oracle must answer at once; {oracle!r:.80} has to be awaited: if it is a judge that "
             'answers "a" or "b", wrap it, gd.from_preference(judge)'

@@ -41,7 +41,7 @@ class Noisy(Wrapper):
     model : {"bradley-terry", "thurstone"}, optional
         Noise that fades as the values move apart.
     scale : float, > 0
-        Size of that noise, in units of f.
+        Size of that noise, in units of f; by default 1. Needs a model.
     lapse : float
         Probability of an answer at random.
     ties : float, >= 0
@@ -52,7 +52,8 @@ class Noisy(Wrapper):
     Raises
     ------
     ArgumentError
-        If a probability is outside [0, 1], or a model is asked for without the values it needs.
+        If a probability is outside [0, 1], if a model is asked for without the values it needs, or
+        if what belongs to a model comes without one.
 
     References
     ----------
@@ -74,7 +75,7 @@ class Noisy(Wrapper):
         flip: float = 0.0,
         *,
         model: Literal["bradley-terry", "thurstone"] | None = None,
-        scale: float = 1.0,
+        scale: float | None = None,
         lapse: float = 0.0,
         ties: float = 0.0,
         rng: np.random.Generator | int | None = None,
@@ -82,13 +83,14 @@ class Noisy(Wrapper):
         super().__init__(oracle)
         self.flip = _probability(flip, "flip")
         self.lapse = _probability(lapse, "lapse")
-        self.scale = positive(scale, "scale")
+        self.scale = positive(1.0 if scale is None else scale, "scale")
         self.ties = nonnegative(ties, "ties")
         self.model = model
         self.rng = as_generator(rng)
         if model is None:
-            if ties:
-                raise ArgumentError(f"ties={ties!r} needs a model of the noise: give model=")
+            for name, value in {"ties": ties or None, "scale": scale}.items():
+                if value is not None:
+                    raise ArgumentError(f"{name}={value!r} needs a model of the noise: give model=")
         else:
             one_of(model, "model", ("bradley-terry", "thurstone"))
             if not isinstance(oracle, Objective):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import math
 from collections.abc import Callable
 from concurrent.futures import Executor
@@ -11,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from .._numerics.arrays import Array, copied, device, host, namespace
-from .._support.check import function, truth
+from .._support.check import function, is_async, truth
 from .._support.pools import run_each
 from ..errors import ArgumentError, BudgetExhaustedError, InfeasibleError, OracleError
 from .base import OracleBase, alike, answer_of, index_of
@@ -70,8 +69,8 @@ def from_objective(
     """
     if isinstance(f, OracleBase):
         raise ArgumentError(f"f must be a function of a point; {f!r:.80} is an oracle already")
-    function(f, "f", "a point")
-    if inspect.iscoroutinefunction(f):
+    function(f, "f", "a point", may_wait=True)
+    if is_async(f):
         raise ArgumentError(
             f"f must answer at once; {f!r:.80} has to be awaited: an async judge of two points is "
             "wrapped by gd.from_preference(judge)"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import math
 import threading
 from collections.abc import Awaitable, Callable, Coroutine
@@ -13,7 +12,7 @@ import numpy as np
 
 from .._numerics.arrays import Array, copied
 from .._numerics.batches import along_one_axis, as_like
-from .._support.check import function, is_bool, plain_word, positive_int, truth
+from .._support.check import function, is_async, is_bool, plain_word, positive_int, truth
 from .._support.pools import run_each
 from ..errors import BudgetExhaustedError, OracleError
 from .base import OracleBase
@@ -84,7 +83,7 @@ def from_preference(
     >>> wordy(np.zeros(2), np.ones(2))
     1
     """
-    function(prefers, "prefers", "two points", 2)
+    function(prefers, "prefers", "two points", 2, may_wait=True)
     if parse is not None:
         function(parse, "parse", "an answer")
     judge = Preference(prefers, parse, positive_int(concurrency, "concurrency"))
@@ -105,7 +104,7 @@ class Preference(OracleBase):
     @property
     def awaited(self) -> bool:
         """Whether the duels of a batch are awaited together."""
-        return _is_async(self._prefers)
+        return is_async(self._prefers)
 
     def __repr__(self) -> str:
         return f"from_preference({self._prefers!r})"
@@ -173,10 +172,6 @@ class Preference(OracleBase):
 
 async def _awaited(said: Awaitable[Any]) -> Any:
     return await said
-
-
-def _is_async(f: Callable[..., Any]) -> bool:
-    return inspect.iscoroutinefunction(f) or inspect.iscoroutinefunction(type(f).__call__)
 
 
 def _gathered(tasks: list[Coroutine[Any, Any, Any]], most: int) -> list[Any]:

@@ -255,7 +255,8 @@ def _draw_way(
     ax: Axes, view: View, points: np.ndarray, at: np.ndarray, colour: str, label: str | None
 ) -> None:
     """The way from each point to the next that differs."""
-    stays = np.append(False, (points[1:] == points[:-1]).reshape(len(points) - 1, -1).all(axis=1))
+    same = (points[1:] == points[:-1]).all(axis=tuple(range(1, points.ndim)))
+    stays = np.append(False, same)
     if view.timed:
         ax.step(at, view.flat(points), where="post", color=colour, label=label)
         return

@@ -126,6 +126,10 @@ def view_on(
     What is drawn on the same axes later is seen from the same side. From ``close`` by, every
     manifold looks flat.
     """
+    if manifold.dim == 0:
+        raise ArgumentError(
+            f"{manifold!r:.80} has categories and whole numbers alone, which have no place to draw"
+        )
     known = _VIEWS.get(ax)
     if known is not None:
         if known.manifold != manifold:

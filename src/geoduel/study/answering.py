@@ -7,7 +7,7 @@ import math
 import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import Executor
+from concurrent.futures import BrokenExecutor, Executor
 from typing import Any, Protocol
 
 from .._numerics.arrays import Array
@@ -30,6 +30,7 @@ __all__ = ["Answering", "Asked"]
 WAITS = (0.005, 1.0)  # seconds between two looks at whether there is a question, first and longest
 LONGER = 1.25  # each is so much longer than the last, so that no wait is much longer than needed
 RENEWALS = 3  # of a lease while it runs, so that one may fail
+FAILURES = 50  # in a row: such a judge does not fail now and then, and skips would spoil the study
 OFTEN = 0.2  # seconds between two of them at least: each is an event in the log
 logger = logging.getLogger("geoduel")
 
@@ -164,7 +165,8 @@ class Answering:
     executor : concurrent.futures.Executor or None
         Runs the oracle; None runs it in the threads themselves.
     catch : tuple of exception types
-        Errors of the oracle whose questions are skipped.
+        Errors of the oracle whose questions are skipped, unless so many come in a row that it is
+        the oracle that has failed, or the executor is broken.
     """
 
     def __init__(
@@ -180,7 +182,7 @@ class Answering:
         self.study, self.oracle, self.executor, self.catch = study, oracle, executor, catch
         self.most = math.inf if n_duels is None else n_duels
         self.deadline, self.callbacks = deadline, tuple(callbacks)
-        self.begun = self.answered = 0
+        self.begun = self.answered = self.failed = 0
         self.over = threading.Event()
         self.at_work: dict[int, str] = {}  # questions, and who holds them
         self.threads: set[int] = set()  # at work: who calls `Study.stop` from one means this run
@@ -265,6 +267,13 @@ class Answering:
             cause = error.__cause__ if isinstance(error, OracleError) else None
             if not isinstance(error, self.catch) and not isinstance(cause, self.catch):
                 raise
+            if isinstance(cause, BrokenExecutor):  # it would fail of all others, too
+                raise
+            with self.turn:
+                self.failed += 1
+            if self.failed >= FAILURES:
+                error.add_note(f"{FAILURES} questions in a row failed, which catch= does not skip")
+                raise
             logger.warning("duel %d is skipped: %s", duel.id, error)
             return self._tell(duel, "skip") is not None
         told = self._tell(duel, answer)
@@ -272,6 +281,7 @@ class Answering:
             return False
         with self.turn:
             self.answered += 1
+            self.failed = 0
             if self.show is not None:
                 self.show(0, self.answered)
         for callback in self.callbacks:

@@ -1253,7 +1253,8 @@ class Study:
             Runs oracles that take one pair at a time in processes or on a cluster, or another pool
             with a ``map``; ``workers`` says how many duels at once.
         catch : exception type or tuple of them
-            Errors of the oracle that skip the question and end nothing.
+            Errors of the oracle that skip the question and end nothing. Those of a broken executor
+            do, and so does the fiftieth in a row: nothing would be answered any more.
         progress : bool
             Show a progress bar on standard error.
 

@@ -228,6 +228,8 @@ def test_what_is_no_manifold_is_refused():
     ]:
         with pytest.raises(ArgumentError, match=f"must be a manifold of {package}, got Sphere"):
             convert(Sphere(3))
+        with pytest.raises(ArgumentError, match=r"instance, such as Sphere\(.*got the class"):
+            convert(Sphere)
 
 
 def test_a_projection_of_the_wrong_rank_is_reported(peer_of_pymanopt):

@@ -11,6 +11,7 @@ import pytest
 
 from geoduel.errors import ArgumentError, MissingExtraError, OracleError
 from geoduel.manifolds.adapters import from_pymanopt, to_pymanopt
+from geoduel.manifolds.discrete import Categories, Integers
 from geoduel.manifolds.euclidean import Euclidean
 from geoduel.manifolds.hyperbolic import Hyperbolic
 from geoduel.manifolds.product import Product
@@ -139,6 +140,14 @@ def test_to_pymanopt_draws_from_the_generator_given():
     np.testing.assert_array_equal(first.zero_vector(x), np.zeros(3))
     with pytest.raises(ArgumentError, match="must be a Manifold of geoduel, got 3"):
         to_pymanopt(3)
+
+
+def test_values_that_no_geodesic_changes_are_refused():
+    """A solver of pymanopt would have left them as they were, without a word."""
+    mixed = Product(Sphere(3), Integers(0, 3))
+    for manifold in (mixed, Product(mixed, Sphere(2)), Categories("a", "b")):
+        with pytest.raises(ArgumentError, match="to_pymanopt takes no categories and integers"):
+            to_pymanopt(manifold)
 
 
 def test_without_pymanopt_the_extra_is_named(monkeypatch):

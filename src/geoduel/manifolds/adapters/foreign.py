@@ -236,7 +236,11 @@ class ForeignManifold(Manifold):
 
 
 def require(thing: Any, name: str, package: str, attributes: tuple[str, ...]) -> None:
-    """Refuse what has not the attributes of a manifold of the package."""
+    """Refuse what has not the attributes of a manifold of the package, and its class."""
+    if isinstance(thing, type):
+        raise ArgumentError(
+            f"{name} must be an instance, such as {thing.__name__}(...); got the class"
+        )
     missing = [a for a in attributes if not hasattr(thing, a)]
     if missing:
         raise ArgumentError(

@@ -12,7 +12,7 @@ from ..._numerics.arrays import Array
 from ..._support.check import as_generator, instance
 from ...errors import ArgumentError, MissingExtraError
 from ..base import Manifold
-from ..product import Product
+from ..product import Product, is_mixed
 from .foreign import ForeignManifold, require, seeded, together
 
 __all__ = ["from_pymanopt", "parts_of_problem", "to_pymanopt"]
@@ -116,6 +116,8 @@ def to_pymanopt(manifold: Manifold, rng: np.random.Generator | int | None = None
 
     Raises
     ------
+    ArgumentError
+        If it has categories or integers, which no geodesic changes.
     MissingExtraError
         If pymanopt is not installed.
 
@@ -127,6 +129,11 @@ def to_pymanopt(manifold: Manifold, rng: np.random.Generator | int | None = None
     array([0., 1., 0.])
     """
     instance(manifold, "manifold", Manifold, "a Manifold of geoduel")  # the import takes a while
+    if is_mixed(manifold):
+        raise ArgumentError(
+            f"to_pymanopt takes no categories and integers, as {manifold!r:.120} has them: a "
+            "solver would leave them as they are"
+        )
     try:
         import pymanopt.manifolds.manifold as pymanopt
     except ImportError:
