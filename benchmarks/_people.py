@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 import geoduel as gd
+from geoduel.methods.base import Method
 from geoduel.oracles.people import HABITS, KINDS, Person, draw_person
 
 __all__ = [
@@ -26,6 +27,7 @@ __all__ = [
     "START",
     "UNSEEN",
     "Cell",
+    "asked_by",
     "degree",
     "missed",
     "person_of",
@@ -68,6 +70,11 @@ class Cell:
 def degree(manifold: gd.Manifold) -> float:
     """The unit of length: a degree, on spheres."""
     return manifold.typical_dist / 90
+
+
+def asked_by(method: Method) -> str:
+    """Name and version of a method, as rows of results have them: "IdealPoint 10"."""
+    return f"{type(method).__name__} {method.version}"
 
 
 # -- kinds that are not in the package, so that no constant is tuned on them -----------------------

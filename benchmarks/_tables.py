@@ -14,6 +14,7 @@ import argparse
 import math
 import re
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from functools import cache, partial
 from operator import itemgetter
@@ -44,13 +45,15 @@ def markdown(heads: Iterable[str], rows: Iterable[Iterable[str]]) -> list[str]:
     return ["| " + " | ".join(line) + " |" for line in lines]
 
 
-def about(rows: Iterable[dict[str, Any]], *also: str) -> list[str]:
-    """The line under a table: versions, and settings that all rows share."""
+def about(rows: Iterable[dict[str, Any]], *also: str, methods: bool = False) -> list[str]:
+    """The line under a table: versions, settings that all rows share, and the rows' methods."""
     rows = list(rows)
     versions: dict[str, set[str]] = {}
     for row in rows:
         versions.setdefault(row["machine"], set()).add(row["geoduel"])
-    words = [f"geoduel {listed(sorted(v))}, {m}" for m, v in sorted(versions.items())]
+    words = [
+        f"geoduel {listed(sorted(v, key=by_number))}, {m}" for m, v in sorted(versions.items())
+    ]
     for key in also:
         found = [row[key] for row in rows]
         if key == "seeds" and all(isinstance(one, list) and len(one) == 2 for one in found):
@@ -59,7 +62,13 @@ def about(rows: Iterable[dict[str, Any]], *also: str) -> list[str]:
         if len(told) > 3 and all(isinstance(one, int) for one in found):
             told = [f"{min(found)} to {max(found)}"]  # many counts in one table
         words.append(f"{key} {', '.join(told)}")
-    return ["", "Measured with " + "; ".join(words) + "."]
+    asked = listed(sorted({row["method"] for row in rows}, key=by_number)) if methods else ""
+    return ["", "Measured with " + "; ".join(words) + "." + (asked and f" Asked by {asked}.")]
+
+
+def by_number(name: str) -> list[str | int]:
+    """Key that sorts versions: "IdealPoint 9" before "IdealPoint 10", 0.9.0 before 0.10.0."""
+    return [int(part) if part.isdigit() else part for part in re.split(r"[ .]", name)]
 
 
 def listed(words: list[str]) -> str:
@@ -263,7 +272,7 @@ def _people(cells: dict[str, str], measured: Callable[[dict[str, Any]], str]) ->
         mean, low, high = map(percent, row["region"])
         lines.append([label, measured(row), f"{mean} ({low} to {high})"])
     heads = ("people", "measured", "80 % region: mean from the 5th answer on (range)")
-    return markdown(heads, lines) + about(used.values(), "people", "seeds")
+    return markdown(heads, lines) + about(used.values(), "people", "seeds", methods=True)
 
 
 def tilts() -> list[str]:
@@ -337,7 +346,7 @@ def _by_space(
         for kind in dict.fromkeys(kind for kind, _ in rows)
     ]
     heads = ("people", *(SPACES[space] for space in spaces))
-    return markdown(heads, lines) + about(rows.values(), "people", "seeds")
+    return markdown(heads, lines) + about(rows.values(), "people", "seeds", methods=True)
 
 
 WANTED = 1.5  # JND, the median
@@ -360,6 +369,21 @@ def kinds() -> list[str]:
 def unseen() -> list[str]:
     cells = {name: cell for name, cell in GRID.items() if cell.kind in UNSEEN}
     return _by_space("grid", cells, _reached)
+
+
+def versions() -> list[str]:
+    """Which methods the cells of each column of `kinds` and `unseen` are of, and how many are."""
+    stored = read("people")
+    counts: dict[str, Counter[str]] = {}
+    for name, cell in GRID.items():
+        if row := stored.get(f"grid {name}"):
+            counts.setdefault(cell.space, Counter())[row["method"]] += 1
+    lines = [
+        [SPACES[s], ", ".join(f"{m} ({counts[s][m]})" for m in sorted(counts[s], key=by_number))]
+        for s in SPACES
+        if s in counts
+    ]
+    return markdown(("space", "methods, and how many kinds"), lines)
 
 
 def late() -> list[str]:
@@ -389,7 +413,7 @@ def far() -> list[str]:
         mean, low, high = map(percent, row["region"])
         cells.append([label, row["half"], row["80 %"], f"{mean} ({low} to {high})"])
     heads = ("ideal", "half of the people in", "80 % in", "80 % region: mean (range)")
-    return markdown(heads, cells) + about(rows.values(), "people", "seeds")
+    return markdown(heads, cells) + about(rows.values(), "people", "seeds", methods=True)
 
 
 def ceiling() -> list[str]:
@@ -813,14 +837,23 @@ def crowds() -> list[str]:
         [
             name.replace("^2", "²"),
             str(row["crowds"]),
-            str(row["several"]),
+            row["method"],
+            ", ".join(map(str, row["after"].values())),
             str(row["right"]),
             number(row["camp"], 2),
             number(row["own"], 2),
         ]
         for name, row in rows.items()
     ]
-    heads = ("crowds", "how many", "several camps", "members right", "camp's result, °", "own, °")
+    heads = (
+        "crowds",
+        "how many",
+        "asked by",
+        "several camps after 10, 15, 20",
+        "members right",
+        "camp's result, °",
+        "own, °",
+    )
     return markdown(heads, cells) + about(rows.values(), "seeds")
 
 
@@ -1091,6 +1124,7 @@ TABLES: dict[str, Callable[[], list[str]]] = {
     "tilts": tilts,
     "kinds": kinds,
     "unseen": unseen,
+    "people-versions": versions,
     "late": late,
     "far": far,
     "habits": habits,

@@ -9,8 +9,9 @@ Six raters with a just-noticeable difference of one degree answer 20 questions e
 by the method for people through a study. Their common ideal is 20 degrees from the start. Sorts:
 one ideal, with JNDs mixed by factors of two; own ideals 4 degrees from a common one; two camps of
 three, 30 degrees apart; one rater 30 degrees from five. Printed: how many crowds have several
-camps, how many of these have the right members, and how far the common result, or that of a
-rater's camp, and `recommend(rater=)` are from the rater's own ideal (medians, degrees).
+camps after 10, 15 and 20 answers of each; how many have the right members at last; and how far the
+common result, or that of a rater's camp, and `recommend(rater=)` are from the rater's own ideal
+(medians, degrees).
 """
 
 from __future__ import annotations
@@ -24,13 +25,14 @@ from _timing import describe_machine
 
 import numpy as np
 
-from _people import START
+from _people import START, asked_by
 
 import geoduel as gd
 from geoduel.oracles import Person, draw_crowd, draw_person
 from geoduel.oracles.people import DEGREE
 
 RATERS, ANSWERS, APART = 6, 20, 30 * DEGREE
+LOOKS = (10, 15, 20)  # answers of each, after which it is asked for camps
 SORTS = {"one ideal": 0, "own ideals": 0, "two camps": 3, "one apart": 1}  # raters elsewhere
 SPACES = ("S^2", "SO(2)", "SO(3)")
 
@@ -55,10 +57,13 @@ def camps(sort: str, space: str, seed: int, answers: int = ANSWERS) -> dict[str,
     people = crowd(sort, manifold, x0, seed)
     study = gd.create_study(manifold, rng=seed, x0=x0)
     names = [f"rater {i}" for i in range(RATERS)]
-    for _ in range(answers):
+    several = {}
+    for n in range(1, answers + 1):
         for name, person in zip(names, people, strict=True):
             duel = study.ask(rater=name)
             study.tell(duel, person.rate(duel), rater=name)
+        if n in LOOKS:
+            several[n] = len(study.camps()) > 1
     found = study.camps()
     point_of = {name: camp.point for camp in found for name in camp.members}
     n = RATERS - SORTS[sort]
@@ -72,6 +77,7 @@ def camps(sort: str, space: str, seed: int, answers: int = ANSWERS) -> dict[str,
     ]
     return {
         "several": len(found) > 1,
+        "after": several,
         "right": {frozenset(camp.members) for camp in found} == right,
         "off": off,
     }
@@ -90,16 +96,28 @@ def main() -> None:
     answers = ANSWERS if options.full or options.crowds else 5
     results = Results(__file__, options.save, crowds=crowds, seeds=[seeds[0], seeds[-1]])
     for space in options.spaces:
+        method = asked_by(gd.for_people(START[space][0]))
         for sort in options.sorts:
             found = [camps(sort, space, seed, answers) for seed in seeds]
             several, right = (sum(one[key] for one in found) for key in ("several", "right"))
+            after = {n: sum(one["after"][n] for one in found) for n in LOOKS if n <= answers}
             camp, own = np.median(np.concatenate([one["off"] for one in found]), axis=0)
+            course = ", ".join(f"{n}: {count}" for n, count in after.items())
             print(
-                f"{space:6} {sort:10} {crowds:3} crowds | several camps {several:3}, as they are"
-                f" {right:3} | camp {camp:5.2f}, recommended {own:5.2f} degrees off",
+                f"{space:6} {sort:10} {crowds:3} crowds by {method} | several camps {several:3}"
+                f" ({course}), as they are {right:3} | camp {camp:5.2f}, recommended {own:5.2f}"
+                " degrees off",
                 flush=True,
             )
-            results.add(f"{space}: {sort}", several=several, right=right, camp=camp, own=own)
+            results.add(
+                f"{space}: {sort}",
+                method=method,
+                several=several,
+                after=after,
+                right=right,
+                camp=camp,
+                own=own,
+            )
 
 
 if __name__ == "__main__":

@@ -51,9 +51,22 @@ from _timing import describe_machine
 
 import numpy as np
 
-from _people import FAR, GRID, HABITUAL, LATE, START, UNSEEN, Cell, degree, missed, person_of
+from _people import (
+    FAR,
+    GRID,
+    HABITUAL,
+    LATE,
+    START,
+    UNSEEN,
+    Cell,
+    asked_by,
+    degree,
+    missed,
+    person_of,
+)
 
 import geoduel as gd
+from geoduel.methods.named import METHODS
 from geoduel.methods.people.questions import QuestionMethod
 from geoduel.oracles.people import DEGREE, HABITS, KINDS
 from geoduel.oracles import draw_crowd
@@ -352,7 +365,8 @@ def main() -> None:
                 tasks = [(cell, seed) for seed in seeds]
                 rows = np.array(pool.map(measure, tasks, chunksize=2))
                 key = name if part == "table" else f"{part} {name}"
-                results.add(key, **told(name, cell, rows))
+                method = METHODS[cell.method]() if cell.method else for_people(cell)
+                results.add(key, method=asked_by(method), **told(name, cell, rows))
 
 
 if __name__ == "__main__":
