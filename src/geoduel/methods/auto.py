@@ -129,7 +129,7 @@ class Auto(RankedMethod):
         spends = self.restarts == math.inf and not self.min_radius  # its trials may be short
         if not spends or not isinstance(local, NewtonState):
             return local
-        if local.noisy or local.tied < PLATEAU:
+        if local.noisy or local.ties.many < PLATEAU:
             return local
         longest = min(local.longest, reach(manifold, self.domain) / 2)
         return PlateauWalk(self.domain).start(manifold, local.best, longest)

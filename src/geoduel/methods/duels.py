@@ -13,7 +13,7 @@ from ..manifolds.base import Manifold
 from .frame import Frame, to_numpy
 from .sorting import Ranks
 
-__all__ = ["duels", "mirrored_duels", "projected_duels", "rankings"]
+__all__ = ["differ", "duels", "mirrored_duels", "projected_duels", "rankings"]
 
 
 def mirrored_duels(
@@ -47,6 +47,14 @@ def projected_duels(
     return (yield from _ask(manifold, x, y)), (a - b) / 2, (a + b) / 2
 
 
+def differ(
+    manifold: Manifold, frame: Frame, a: np.ndarray, b: np.ndarray, domain: Domain | None
+) -> np.ndarray:
+    """Whether the points that `duels` would compare differ; their projections may not."""
+    x, y = (frame.at(manifold, c, domain) for c in (a, b))
+    return to_numpy(_differ(manifold, x, y))
+
+
 def rankings(manifold: Manifold, frame: Frame, c: np.ndarray) -> Generator[Any, Any, np.ndarray]:
     """Put points Exp_x(c_ij), for coordinates of shape (r, k, d), in order for each i.
 
@@ -58,9 +66,11 @@ def rankings(manifold: Manifold, frame: Frame, c: np.ndarray) -> Generator[Any, 
 def _ask(manifold: Manifold, x: Array, y: Array) -> Generator[tuple[Array, Array], Any, np.ndarray]:
     if not len(x):
         return np.zeros(0)
-    xp = namespace(x)
-    axes = tuple(range(1, 1 + len(manifold.point_shape)))
-    differ = xp.any(x != y, axis=axes)
+    apart = _differ(manifold, x, y)
     answer = yield x, y
     # Points that rounding makes equal tell nothing, whatever a noisy oracle says about them.
-    return to_numpy(answer * xp.astype(differ, answer.dtype))
+    return to_numpy(answer * namespace(x).astype(apart, answer.dtype))
+
+
+def _differ(manifold: Manifold, x: Array, y: Array) -> Array:
+    return namespace(x).any(x != y, axis=tuple(range(1, 1 + len(manifold.point_shape))))

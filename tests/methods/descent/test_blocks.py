@@ -26,7 +26,7 @@ def agree(together, alone, eps):
         np.testing.assert_array_equal(many.window.answers, one.window.answers)
         assert len(many.memory.centres) == len(one.memory.centres)
         assert many.answering.total == one.answering.total
-        assert (many.tied, many.stop, many.refuted) == (one.tied, one.stop, one.refuted)
+        assert (many.ties.many, many.stop, many.refuted) == (one.ties.many, one.stop, one.refuted)
 
 
 @pytest.mark.parametrize(

@@ -220,7 +220,7 @@ def test_differences_that_are_not_noticed_do_not_lengthen_the_probes_beyond_the_
             oracle, gd.Euclidean(2), x0, method="duel-newton", budget=400, rng=seed,
             callback=lambda p, states=states: states.append(p.state) and None,
         )  # fmt: skip
-        late = [state for state in states[1:] if state.tied > 1]
+        late = [state for state in states[1:] if state.ties.many > 1]
         assert late
         assert max(state.size / state.longest for state in late) < 3  # the first tie is too late
         assert max(float(np.sum((state.best - goal) ** 2)) for state in late) < gap / 10

@@ -156,7 +156,7 @@ def _after(
     delta = scale * (shrink(d) ** learned * np.exp(gains * cosine))
     spread = np.sqrt(np.sum(A * A, axis=(1, 2)))
     delta = np.minimum(delta, farthest * math.sqrt(d) / spread)
-    tied = np.array([state.tied > 0 for state in states])
+    tied = np.array([state.ties.many > 0 for state in states])
     delta = np.where(tied, np.minimum(delta, np.maximum(scale, longest / spread)), delta)
 
     ratios = (delta / scale).tolist()
@@ -192,7 +192,7 @@ def _after(
             to_mean=to_mean[j],
             held=False,
             stop=None,
-            **state.tying(tied),
+            ties=state.ties.after(tied, state.size),
         )
         ends.append(new.ended(manifold, method.x_tol, tied, probe, d))
     return ends

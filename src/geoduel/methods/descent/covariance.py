@@ -13,11 +13,15 @@ SUCCESS, PATIENCE = 2 / 11, 1 / 12  # the success rate aimed at, and how fast it
 SMOOTH = 0.44  # a success rate above which the path does not learn
 
 
-def cumulated(path: np.ndarray, h: np.ndarray, k: Any, m: int) -> tuple[np.ndarray, Any, Any]:
+def cumulated(
+    path: np.ndarray, h: np.ndarray, k: Any, m: int, ties: Any = 0.0
+) -> tuple[np.ndarray, Any, Any]:
     """Cumulative step-size adaptation: |p| of steps that ignore each other is that of N(0, I).
 
     The path p after step h of iteration k, along m directions; whether it is no longer than theirs
-    may be; and the logarithm of the factor on σ. Leading axes are problems of their own.
+    may be; and the logarithm of the factor on σ. Directions that have tied are missing in a step,
+    which shortens |p| and says nothing of σ. ``ties`` is their running share. Leading axes are
+    problems of their own.
     """
     d = h.shape[-1]
     c = (m + 2) / (d + m + 5)
@@ -25,7 +29,7 @@ def cumulated(path: np.ndarray, h: np.ndarray, k: Any, m: int) -> tuple[np.ndarr
     normal = math.sqrt(d) * (1 - 1 / (4 * d) + 1 / (21 * d * d))
     length = np.sqrt(np.vecdot(path, path)) / normal
     steady = length < (1.4 + 2 / (d + 1)) * np.sqrt(1 - (1 - c) ** (2 * (k + 1)))
-    return path, steady, np.minimum(1.0, c / (1 + c) * (length - 1))
+    return path, steady, np.minimum(1.0, c / (1 + c) * (length - np.sqrt(1 - ties)))
 
 
 class Covariance(NamedTuple):

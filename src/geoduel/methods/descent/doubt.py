@@ -31,6 +31,7 @@ __all__ = [
     "beats",
     "both_sides",
     "doubted",
+    "levelled",
     "look_around",
     "middle",
     "off_centre",
@@ -57,6 +58,7 @@ LONG = 30.0  # longest distance from x, in the length of probes that counts as t
 CLEARED = 3  # how often in a row f is symmetric, until that is believed again
 OFF = 10.0  # how far off the middle may be, in probes
 CURVED = 0.04  # longest distance along a boundary, in its radius
+LEVEL = 3  # directions in which a point is compared with others, on what may be a plateau
 TURNS = 4  # projections in turn that find where a domain lies to both sides of x
 
 
@@ -352,6 +354,26 @@ def look_around(
         ahead = yield from beats(point, frame.point, flip_rate, end=True)
         return better if ahead > 0 else None
     return better
+
+
+def levelled(
+    manifold: Manifold,
+    state: Any,
+    rng: np.random.Generator,
+    min_radius: float,
+    domain: Domain | None,
+) -> Generator[tuple[Array, Array], Any, Any]:
+    """Where the longest probes tie, asks if x ties with points as far away, as on a plateau.
+
+    Near a minimum a mirrored pair ties as well, since its ends are equally bad. But x is better.
+    """
+    if not state.ties.unclear(state.longest):
+        return state
+    length = max(min_radius, min(state.longest, reach(manifold, domain, state.point) / 2))
+    c = length * directions(rng, manifold.dim, min(manifold.dim, LEVEL))
+    answers = yield from duels(manifold, state.frame, c, 0 * c, domain)
+    level = 2 * int(np.count_nonzero(answers)) <= len(c)
+    return state._replace(ties=state.ties._replace(level=level))
 
 
 def doubted(

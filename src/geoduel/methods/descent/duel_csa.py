@@ -11,17 +11,19 @@ import numpy as np
 
 from ..._numerics.arrays import Array
 from ...manifolds.base import Manifold
+from ..duels import differ
 from ..frame import Frame, at_least, reach
 from ..rounds import Rounds, in_lock_step, renumbered
 from .base import RankedMethod, asked_twice, capped, converged, recommend
 from .covariance import Covariance, Factors, cumulated
-from .doubt import Symmetry, doubted
+from .doubt import Symmetry, doubted, levelled
 from .first_step import Begin, First, begin, directions, first_step
 from .noise import Noise
 from .ranked import corners, ranked, scores, whole
 from .rates import NOISY
 from .stacks import STACKED
 from .steps import strides
+from .ties import Ties
 
 __all__ = ["CSAState", "DuelCSA"]
 
@@ -42,7 +44,8 @@ class CSAState(NamedTuple):
     answering: Noise
     longest: float  # cap of a widened probe, a geodesic length
     to_mean: np.ndarray  # from the present point to the mean of the recent ones
-    ties: float  # running share of ties
+    alike: float  # running share of ties, of points that rounding makes equal as well
+    ties: Ties
     symmetry: Symmetry  # of f about x
     stop: str | None = None
     outside: np.ndarray | float = 0.0  # from the point to where the search is, out of the domain
@@ -69,6 +72,34 @@ class CSAState(NamedTuple):
         return self.noise <= NOISY and self.symmetry.due(self.size)
 
     @property
+    def asks(self) -> bool:
+        """Whether there is something to doubt."""
+        return bool(self.stop) or self.unchecked or self.ties.unclear(self.longest)
+
+    @property
+    def widened(self) -> float:
+        """Factor on the length of the probes, where answers are wrong or too often ties."""
+        return max(self.answering.widen, self.ties.widen)
+
+    def tied(self, unnoticed: float, blocks: float) -> Ties:
+        """The ties, with the share of those between different points in the present step."""
+        length = min(self.widened * self.size, max(self.size, self.longest))
+        return self.ties.after(unnoticed, length, blocks)
+
+    def ended(self, manifold: Manifold, x_tol: float | None, probe: float) -> CSAState:
+        """With a reason to stop, after probes the longest of which had that length.
+
+        Where they were lengthened, shorter ones tie; those count.
+        """
+        alike, widened = self.alike, self.ties.widen > max(4.0, self.answering.widen)
+        if widened:
+            alike, probe = 1.0, min(probe, self.size)
+        stop = converged(manifold, self, x_tol, alike, probe)
+        if stop is None and self.ties.endless:
+            stop = "ties"
+        return self._replace(stop=stop)
+
+    @property
     def uncertainty(self) -> float | None:
         """Estimated distance to the optimum, σ (tr C)^½ √(d/2).
 
@@ -77,10 +108,10 @@ class CSAState(NamedTuple):
         is not symmetric about x, as beside a kink. That is asked once probes are a hundredth of the
         longest ones; before, the distance may be far too small.
         """
-        if self.ends or self.symmetry.doubt:
+        if self.ends or self.symmetry.doubt or self.ties.lost(self.longest):
             return None
-        length = self.sigma * math.sqrt(self.metric.trace * max(2, len(self.path)) / 2)
-        return self.answering.uncertainty(length, self.longest)
+        length = self.size * math.sqrt(max(2, len(self.path)) / 2)
+        return self.answering.uncertainty(length, self.longest, self.ties.widen)
 
 
 @dataclass(frozen=True)
@@ -137,7 +168,7 @@ class DuelCSA(RankedMethod):
     True
     """
 
-    version: ClassVar[int] = 8
+    version: ClassVar[int] = 9
 
     def start(self, manifold: Manifold, x0: Array, rng: np.random.Generator) -> Begin:
         return begin(manifold, x0, self.initial_step, frame=manifold.dim <= FULL)
@@ -165,7 +196,7 @@ class DuelCSA(RankedMethod):
             ends = yield from renumbered(strides(self, m, manifold, *these), begun)
             for j, end in zip(begun, ends, strict=True):
                 new[j] = end
-            asks = [j for j in begun if new[j] is not None and (new[j].stop or new[j].unchecked)]
+            asks = [j for j in begun if new[j] is not None and new[j].asks]
             each = (self._doubted(manifold, new[j], rngs[j]) for j in asks)
             ends = yield from renumbered(in_lock_step(each, len(manifold.point_shape)), asks)
             for j, end in zip(asks, ends, strict=True):
@@ -187,6 +218,7 @@ class DuelCSA(RankedMethod):
         def begun(frame: Frame, length: float) -> CSAState:
             return self._begun(manifold, frame, length)
 
+        state = yield from levelled(manifold, state, rng, self.min_radius, self.domain)
         asks = not self.min_radius
         return (yield from doubted(manifold, state, rng, self.domain, asks, begun))
 
@@ -205,7 +237,8 @@ class DuelCSA(RankedMethod):
             answering=Noise(),
             longest=2 * length,
             to_mean=np.zeros(d),
-            ties=0.0,
+            alike=0.0,
+            ties=Ties(),
             symmetry=Symmetry.begun(2 * length),
         )
 
@@ -222,18 +255,22 @@ class DuelCSA(RankedMethod):
             z = corners(rng, count, m) @ z
         noise = state.answering
         probe = sigma * (A @ z)
-        if noise.widen > 1:
+        if state.widened > 1:
             length = np.linalg.norm(probe, axis=1)
-            factor = np.maximum(1, np.minimum(noise.widen, state.longest / length))
+            factor = np.maximum(1, np.minimum(state.widened, state.longest / length))
             probe = frame.lengthened(manifold, probe, factor)
         probe = at_least(probe, self.min_radius)
         if count:
             [places], noise = yield from ranked(manifold, frame, probe[None], noise, rng)
-            tied = 1 - (len(np.unique(places)) - 1) / (count - 1)
+            tied = unnoticed = 1 - (len(np.unique(places)) - 1) / (count - 1)
             h = -(scores(places) @ z) / whole(count)
         else:
             s, noise = yield from self._mirrored(manifold, state, probe, noise, rng)
             tied, h = float(np.mean(s == 0)), -(s @ z) / math.sqrt(m)
+            unnoticed = tied
+            if tied and self.domain is not None:  # ends that are projected on one point
+                ends = state.outside + probe, state.outside - probe
+                unnoticed = float(np.mean((s == 0) & differ(manifold, frame, *ends, self.domain)))
         step = sigma * (A @ h)
         ahead, outside = state.outside + step, state.outside
         step, end = frame.land(manifold, ahead, self.domain)
@@ -242,7 +279,8 @@ class DuelCSA(RankedMethod):
             outside = capped(ahead - step, most)
             h = h - A.solve(ahead - step - outside) / sigma
 
-        path, steady, power = cumulated(state.path, h, k, m)
+        ties = state.tied(unnoticed, m / d)
+        path, steady, power = cumulated(state.path, h, k, m, ties.share)
         A = A.learn(h, steady, k, m, 1e-14 if self.domain is None else WIDEST)
         sigma *= math.exp(power)
         farthest = reach(manifold, self.domain, frame.point)
@@ -266,14 +304,13 @@ class DuelCSA(RankedMethod):
             noise,
             state.longest,
             to_mean,
-            (1 - share) * state.ties + share * tied,
+            (1 - share) * state.alike + share * tied,
+            ties,
             state.symmetry,
             outside=outside,
             ends=state.ends,
         )
-        return new._replace(
-            stop=converged(manifold, new, self.x_tol, new.ties, float(abs(probe).max()))
-        )
+        return new.ended(manifold, self.x_tol, float(abs(probe).max()))
 
     def _mirrored(
         self,

@@ -29,6 +29,7 @@ from .doubt import (
     Claim,
     Trail,
     beats,
+    levelled,
     look_around,
     middle,
 )
@@ -44,7 +45,6 @@ from .rates import (
     CLIP,
     GAIN,
     NOISY,
-    TIED,
     freedom,
     gain,
     lapse_of,
@@ -53,6 +53,7 @@ from .rates import (
     shrink,
 )
 from .stacks import STACKED
+from .ties import Ties
 
 __all__ = ["DuelNewton", "NewtonState"]
 
@@ -89,13 +90,11 @@ class NewtonState(NamedTuple):
     trail: Trail
     held: bool = False  # whether the domain keeps the steps back
     exits: Exits = NO_EXITS  # what is known of steps back inside
-    tied: float = 0.0  # blocks of ties, less half of the others
+    ties: Ties = Ties()
     patience: float = 1.0  # power of the factor by which probes shrink
     claim: Claim | None = None  # where a doubted run has ended
     refuted: bool = False  # whether such an end was no minimum
     checked: float = 0.0  # length of the probes from which the next question about symmetry counts
-    least: float = math.inf  # length of the shortest probes
-    alike: float = 0.0  # length of the longest probes of which most have tied
     ends: int = 0  # ends so far that were no minimum
     stop: str | None = None
 
@@ -130,7 +129,7 @@ class NewtonState(NamedTuple):
         """Estimated distance to the optimum, the length of the probes.
 
         None after a false end, and where probes have contracted faster than the descent. None, too,
-        where f is not symmetric about x, as on a slope along a ridge, or the longest probes tie.
+        where f is not symmetric about x, as on a slope along a ridge, and on a plateau.
         """
         if self.trail.lost or self.refuted:
             return None
@@ -145,34 +144,28 @@ class NewtonState(NamedTuple):
         Answers of capacity C know it 1/√C as well, and their mean is a little better than that.
         Where most duels tie, probes have grown since they were as short as differences can be
         noticed. At length L₀ that was a distance about L₀. Where f is smooth, L tell L₀²/L, and at
-        a kink still L₀: the stated distance lies between. It is infinite where probes as long as
-        the first ones tie: those are on a plateau that may have no end.
+        a kink still L₀: the stated distance lies between. It is infinite on a plateau, where probes
+        as long as the first ones tie, and their ends with x.
         """
-        ties = self.tied >= 1 and self.least < self.size
-        if ties and self.alike > 0.99 * self.longest:  # they grow no longer by ties
+        length, ties = self.size, self.ties
+        if ties.lost(self.longest):
             return math.inf
-        length = self.least**1.5 / self.size**0.5 if ties else self.size
+        if ties.many >= 1 and ties.least < length:
+            length = ties.least**1.5 / length**0.5
         return length / max(0.05, self.answering.capacity) ** 0.4
-
-    def tying(self, ties: float) -> dict[str, Any]:
-        """The entries that count ties, after a block of which that share has tied."""
-        return {
-            "tied": self.tied + 1 if ties >= 0.4 else max(0.0, self.tied - 0.5),
-            "alike": max(self.alike, self.size) if ties > 0.5 else self.alike,
-        }
 
     def ended(
         self, manifold: Manifold, x_tol: float | None, ties: float, longest: float, n: int
     ) -> NewtonState:
         """With a reason to stop, after a block of n probes, the longest of that length."""
         size = self.size
-        self = self._replace(checked=max(size, self.checked), least=min(size, self.least))
+        self = self._replace(checked=max(size, self.checked), ties=self.ties.before(size))
         if self.answering.coarse:
             self = self._replace(answering=self.answering.at(self.size))
         stop = converged(manifold, self, x_tol, ties, longest)
-        if stop == "resolution" and n and self.tied * n < 4:
+        if stop == "resolution" and n and self.ties.many * n < 4:
             stop = None
-        if stop is None and self.tied >= TIED:
+        if stop is None and self.ties.endless:
             stop = "ties"
         return self if stop is None else self._replace(stop=stop)
 
@@ -192,6 +185,7 @@ class NewtonState(NamedTuple):
         anchor = self.anchor.follow(self.point, size)
         trail = Trail(self.point) if noisy else self.trail.older(self.point)
         asks = not noisy and (trail.due or anchor.doubts(size, d, GAIN) or self.unchecked)
+        asks = asks or self.ties.unclear(self.longest)
         if asks or (self.claim is not None and self.claim.due(size)):
             return None
         return self._replace(anchor=anchor, trail=trail)
@@ -428,7 +422,7 @@ class DuelNewton(RankedMethod):
 
     smoothing: float = 0.0
 
-    version: ClassVar[int] = 11
+    version: ClassVar[int] = 12
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -521,6 +515,7 @@ class DuelNewton(RankedMethod):
             state = yield from self._earned(manifold, state)
             state = yield from self._prolonged(manifold, state)
             state = yield from self._centred(manifold, state)
+            state = yield from levelled(manifold, state, rng, self.min_radius, self.domain)
         except BEYOND_DIGITS:
             return state._replace(stop=beyond_digits(manifold, state))
         if state.stop in ("x_tol", "diverges"):
@@ -961,7 +956,7 @@ class DuelNewton(RankedMethod):
         delta = state.scale * (shrink(d) ** learned * math.exp(gain(n, rate) * cosine))
         spread = float(np.linalg.norm(A))
         delta = min(delta, place.farthest * math.sqrt(d) / spread)
-        if state.tied:  # the fit says that x is close enough, and long probes that it is not there
+        if state.ties.many:  # long probes may all say that x is off by less than is noticed
             delta = min(delta, max(state.scale, state.longest / spread))
 
         noise = noise.rescaled(delta / state.scale)
@@ -983,12 +978,11 @@ class DuelNewton(RankedMethod):
             trail=state.trail,
             held=move.held,
             exits=duels.exits,
-            **state.tying(duels.ties if n else 0.0),
+            ties=state.ties.after(duels.ties if n else 0.0, state.size),
             patience=state.patience,
             claim=state.claim,
             refuted=state.refuted,
             checked=state.checked,
-            least=state.least,
             ends=state.ends,
         )
         longest = float(abs(probes.steps).max()) if n else delta * float(abs(A).max())

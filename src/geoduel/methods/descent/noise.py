@@ -174,14 +174,15 @@ class Noise(NamedTuple):
         coins = (_means(most, more)[1] + _means(most, fewer)[1]) / 2
         return _means(most, self.differed)[1] - coins
 
-    def uncertainty(self, length: float, longest: float) -> float:
+    def uncertainty(self, length: float, longest: float, widen: float = 1.0) -> float:
         """Distance to the optimum that an estimate ``length`` for clean answers becomes with noise.
 
         Answers of capacity C know it 1/√C as well. Where probes had to be widened, to at most
-        ``longest``, the distance lies between the steps and the probes, nearer to the steps. On
-        quadratics the result is mostly half to 40 times the distance (benchmarks/duels.py).
+        ``longest``, the distance lies between the steps and the probes, nearer to the steps. Where
+        answers tie that was by a factor ``widen``. On quadratics the result is mostly half to 40
+        times the distance (benchmarks/duels.py).
         """
-        widened = min(self.widen * length, max(length, longest))
+        widened = min(max(self.widen, widen) * length, max(length, longest))
         return length**0.75 * widened**0.25 / math.sqrt(max(0.05, self.capacity))
 
 

@@ -11,7 +11,6 @@ __all__ = [
     "CLIP",
     "GAIN",
     "NOISY",
-    "TIED",
     "freedom",
     "gain",
     "lapse_of",
@@ -28,7 +27,6 @@ CLIP = 0.3  # eigenvalues of H are kept in [CLIP, 1/CLIP]
 LAPSE = 0.05  # least probability of an answer that has nothing to do with the model
 NOISY = 0.02  # flip rate above which single duels are not believed
 TRUST = (0.2, 0.4)  # misfit of old gradients from which the window is shorter, and shortest
-TIED = 60  # blocks of ties, more than of others, after which to end
 
 
 def lapse_of(noise: Noise, least: float = LAPSE) -> float:

@@ -16,7 +16,7 @@ import numpy as np
 from ...manifolds.base import Manifold
 from ..frame import at_least, reach
 from ..rounds import Rounds
-from .base import DescentMethod, beyond_digits, converged
+from .base import DescentMethod, beyond_digits
 from .covariance import Covariance, cumulated
 from .stacks import Frames, Probes, together
 
@@ -68,7 +68,7 @@ def _probes(
 
     widen, sigma, longest = (
         np.array(a)[:, None]
-        for a in zip(*((s.answering.widen, s.sigma, s.longest) for s in states), strict=True)
+        for a in zip(*((s.widened, s.sigma, s.longest) for s in states), strict=True)
     )
     frames = Frames.of([state.frame for state in states])
     probe = sigma[..., None] * (z @ np.stack([s.metric.A for s in states]).mT)
@@ -100,7 +100,10 @@ def _after(
     h = -(s[:, None] @ probes.e)[:, 0] / math.sqrt(m)
     moved, step = frames.move(manifold, old[:, None] * (A @ h))
 
-    path, steady, power = cumulated(path, h, k, m)
+    tied = np.mean(s == 0, axis=1)
+    each_ties = [state.tied(t, m / d) for state, t in zip(states, tied.tolist(), strict=True)]
+    ties = np.array([each.share for each in each_ties])
+    path, steady, power = cumulated(path, h, k, m, ties)
     good: Any = np.isfinite(path).all(axis=1) & np.isfinite(step).all(axis=1)
     A = A.learn(np.where(good[:, None], h, 0.0), steady, k, m)
     # NumPy's exp depends on the processor.
@@ -119,15 +122,14 @@ def _after(
     to_mean = keep[:, None] * (to_mean - step)
     best = moved.recommended(manifold, to_mean)
     share = m / (m + d)
-    ties = (1 - share) * np.array([state.ties for state in states])
-    ties += share * np.mean(s == 0, axis=1)
+    alike = (1 - share) * np.array([state.alike for state in states]) + share * tied
     probed = abs(probes.steps).max(axis=(1, 2)).tolist()
     each = zip(
-        states, moved.each(), sigma.tolist(), noises, ties.tolist(), probed, good.tolist(),
-        strict=True,
+        states, moved.each(), sigma.tolist(), noises, each_ties, alike.tolist(), probed,
+        good.tolist(), strict=True,
     )  # fmt: skip
     ends: list[Any] = []
-    for j, (state, frame, sigma_, noise, tied, probe, fine) in enumerate(each):
+    for j, (state, frame, sigma_, noise, ties, alike, probe, fine) in enumerate(each):
         if not fine:
             ends.append(state._replace(stop=beyond_digits(manifold, state)))
             continue
@@ -140,8 +142,8 @@ def _after(
             path=path[j],
             answering=noise,
             to_mean=to_mean[j],
-            ties=tied,
+            alike=alike,
+            ties=ties,
         )
-        stop = converged(manifold, new, method.x_tol, tied, probe)
-        ends.append(new if stop is None else new._replace(stop=stop))
+        ends.append(new.ended(manifold, method.x_tol, probe))
     return ends
