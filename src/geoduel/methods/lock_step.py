@@ -119,7 +119,7 @@ class LockStep(Method):
     budget: int | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
-        for name in ("domain", "parallel", "x_tol", "version", "feasible_first"):
+        for name in ("domain", "parallel", "x_tol", "version", "feasible_first", "projects"):
             object.__setattr__(self, name, getattr(self.method, name))
 
     def plan(

@@ -166,3 +166,22 @@ def test_a_scale_is_taken_unless_a_first_step_is_given(name):
     assert given.at_scale(2.0) is given
     assert given.first_step(gd.Sphere(3)) == 0.5
     assert Rival.first_step(method, gd.Sphere(3)) == gd.Sphere(3).typical_dist / 5
+
+
+@pytest.mark.parametrize("method", PROJECTED)
+@pytest.mark.parametrize(("lead", "dtype"), [((), np.float64), ((2,), np.float32)])
+@pytest.mark.parametrize(
+    "domain", [gd.Box(np.zeros(3), np.ones(3)), gd.Ball(gd.Simplex(3), np.full(3, 1 / 3), 0.3)]
+)
+def test_its_result_is_in_the_set_and_not_outside_by_a_tolerance(method, lead, dtype, domain):
+    """Its search ends there: points that the tolerance lets in are compared like those inside."""
+    x0 = np.broadcast_to(np.asarray(domain.random_point(0), dtype), (*lead, 3))
+
+    def f(x):
+        return float(x[0] + 2 * x[1])
+
+    result = run(method, domain.manifold, f, x0, 150, domain=domain)
+    assert result.x.dtype == dtype
+    rounding = 4 * np.finfo(dtype).eps  # of a distance; tolerances are thousands of times that
+    assert np.max(domain.violation(result.x)) <= rounding
+    assert np.max(domain.violation(result.x_last)) <= rounding
