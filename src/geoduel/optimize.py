@@ -25,7 +25,7 @@ from ._support.pools import as_executor
 from ._support.progress import RECORDS, progress_bar, round_up, thin
 from .domains.base import Domain
 from .domains.catalogue import Catalogue
-from .domains.feasibility import feasible_first, verdicts
+from .domains.feasibility import feasible_first, let_in, verdicts
 from .domains.given import as_place
 from .errors import (
     ArgumentError,
@@ -685,14 +685,23 @@ class _Run:
             raise
         return self.found()
 
+    def inside(self, x: Array) -> Array:
+        """Points of the result, which lie in the domain."""
+        if self.method.domain is None or self.method.projects:
+            return x
+        with suppress(Exception):  # of a test; what was found is not lost with it
+            return let_in(self.method.domain, x, self.axes)
+        return x
+
     def found(self) -> Result:
         """What the method would return now."""
         each = None
         if isinstance(self.method, LockStep):
             each = self.method.each(self.state)
+        best, last = (self.inside(x) for x in (self.state.best, self.state.point))
         return Result(
-            self.manifold.unpack(copied(self.state.best)),
-            self.manifold.unpack(copied(self.state.point)),
+            self.manifold.unpack(copied(best)),
+            self.manifold.unpack(copied(last)),
             self.iteration,
             self.duels,
             self.ties,

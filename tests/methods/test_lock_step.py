@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import geoduel as gd
+from geoduel import optimize
 from geoduel.errors import DivergenceWarning, GeoduelWarning, OracleError, OutOfRangeError
 from geoduel.methods import lock_step
 from geoduel.methods.base import SOUND
@@ -330,9 +331,54 @@ def test_a_fault_of_the_method_in_one_problem_is_raised_as_it_is():
     assert caught.value.result.each.duels.tolist() == [SOUND + 2, SOUND + 3]
 
 
-def test_a_problem_that_asks_nothing_any_more_ends_alone(monkeypatch):
-    monkeypatch.setattr(lock_step, "IDLE", 20)  # steps, of a thousand
+@pytest.fixture
+def _soon_idle(monkeypatch):
+    for module in (lock_step, optimize):
+        monkeypatch.setattr(module, "IDLE", 20)  # pairs or steps, of a thousand
+
+
+@pytest.mark.usefixtures("_soon_idle")
+def test_a_problem_that_asks_nothing_any_more_ends_alone():
     result = failing("asks nothing", SOUND + 40)
     assert result.each.stop_reason.tolist() == ["idle", "iterations"]
     assert result.each.duels.tolist() == [SOUND + 2, SOUND + 40]
-    np.testing.assert_allclose(result.x_last[0], PAIR[0] + 0.1 * (SOUND + 2 + 20 + 1))
+    method, plane = Fails("asks nothing"), gd.Euclidean(2)
+    oracle = gd.from_objective(lambda x: x @ x)
+    one = alone(0, oracle, manifold=plane, x0=PAIR, method=method, iterations=SOUND + 40)
+    np.testing.assert_array_equal(result.x_last[0], one.x_last)
+
+
+@dataclass(frozen=True)
+class AsksBeyond(Fails):
+    """Where x < 0, the second step asks about many points that the domain refuses."""
+
+    domain: gd.Domain | None = None
+
+    feasible_first: ClassVar[bool] = True
+
+    def step(self, manifold, state, rng):
+        for _ in range(100 if state.best[0] < 0 and state.k == 1 else 0):
+            yield state.point + 10, state.point + 9
+        yield state.point, state.best
+        return At(state.point + 0.1, state.best, state.k + 1)
+
+
+@pytest.mark.usefixtures("_soon_idle")
+def test_a_problem_whose_duels_the_domain_decides_ends_alone():
+    domain, oracle = gd.L2Ball(2, 3.0), gd.from_objective(lambda x: np.vecdot(x, x))
+    options = {"method": AsksBeyond(domain=domain), "manifold": gd.Euclidean(2), "iterations": 9}
+    result = together(oracle, x0=PAIR, **options)
+    assert result.each.stop_reason.tolist() == ["idle", "iterations"]
+    for i in range(2):
+        same(result, i, alone(i, oracle, x0=PAIR, **options))
+
+
+@pytest.mark.usefixtures("_soon_idle")
+@pytest.mark.parametrize("domain", [gd.Box(np.zeros(3), [1, 1, 0]), gd.ProbabilitySimplex(3)])
+def test_ranks_in_a_set_without_interior_end_as_alone(domain):
+    oracle, x0 = gd.from_objective(lambda x: x[..., 0], vectorized=True), domain.project(STARTS)
+    options = {"method": "rank-sgd", "domain": domain, "budget": 40, "x0": x0}
+    result = together(oracle, **options)
+    assert result.stop_reason == "idle"
+    for i in range(N):
+        same(result, i, alone(i, oracle, **options))

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from .._numerics.arrays import Array, device, eps, host, namespace
+from .._numerics.arrays import Array, device, eps, expand, host, namespace
 from .._numerics.batches import along_one_axis, as_like
 from .base import Domain
 
-__all__ = ["feasible_first", "verdicts"]
+__all__ = ["feasible_first", "let_in", "verdicts"]
 
 
 def feasible_first(
@@ -65,3 +65,19 @@ def verdicts(domain: Domain, x: Array, y: Array) -> tuple[np.ndarray, np.ndarray
     over_x, over_y = (np.where(np.isnan(v), math.inf, v) for v in (over_x, over_y))
     decided = np.where(over_x > over_y, 1.0, 0.0) - np.where(over_x < over_y, 1.0, 0.0)
     return decided, (over_x == 0) & (over_y == 0)
+
+
+def let_in(domain: Domain, x: Array, point_ndim: int) -> Array:
+    """Points as they are, but those outside by less than a tolerance become the nearest inside.
+
+    A search whose points are judged by `feasible_first` ends outside by up to that tolerance. There
+    rounding decides what the domain contains, and may decide otherwise for a point among others.
+    """
+    over = host(domain.violation(x))
+    outside = (over > 0) & (over <= 2 * math.sqrt(eps(x)))
+    if not outside.any():
+        return x
+    if not outside.ndim:
+        return domain.project(x)
+    xp = namespace(x)
+    return xp.where(expand(xp.asarray(outside, device=device(x)), point_ndim), domain.project(x), x)

@@ -80,6 +80,9 @@ class Method(ABC):
         refuse to go on.
     feasible_first : bool
         Whether the domain decides duels where it can: see `geoduel.domains.feasible_first`.
+    projects : bool
+        Whether its points are in the domain to rounding. Those of other methods may be outside by
+        the tolerance of `geoduel.Domain.contains`, and their results are projected.
     ranking : int or None
         Most points that the step wants put in order at once: it may then yield
         `geoduel.methods.sorting.Ranks`, too, and be sent places. None for pairs alone.
@@ -100,6 +103,7 @@ class Method(ABC):
     ranking: int | None = None
     version: ClassVar[int] = 1
     feasible_first: ClassVar[bool] = False
+    projects: ClassVar[bool] = True
     single: ClassVar[bool] = False
     matrices: ClassVar[int] = 0
     sees: ClassVar[str] = "comparisons"

@@ -22,16 +22,20 @@ __all__ = ["LockStep", "LockStepState", "Tally", "in_lock_step_if_many"]
 
 @dataclass(eq=False)
 class Tally:
-    """What has been asked for each of the problems; arrays of shape (n,)."""
+    """What has been asked for each of the problems; arrays of shape (n,).
+
+    ``idle`` counts pairs and steps in a row without a duel, as for a problem that runs alone.
+    """
 
     duels: np.ndarray
     ties: np.ndarray
     ties_in_a_row: np.ndarray
+    idle: np.ndarray
 
     @classmethod
     def of(cls, n: int) -> Tally:
         """Nothing yet."""
-        return cls(*(np.zeros(n, dtype=int) for _ in range(3)))
+        return cls(*(np.zeros(n, dtype=int) for _ in range(4)))
 
     def count(self, asked: np.ndarray, tied: np.ndarray) -> None:
         """Count pairs, arrays of bool of shape (k, *lead)."""
@@ -41,6 +45,7 @@ class Tally:
         self.duels += asks
         self.ties += ties
         self.ties_in_a_row = np.where(ties < asks, 0, self.ties_in_a_row + ties)
+        self.idle[asks > 0] = 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,8 +66,6 @@ class LockStepState:
         Why each has stopped.
     tally : Tally
         What has been asked.
-    idle : ndarray
-        Steps in a row that have asked nothing.
     k : int
         Steps so far.
     sound : tuple
@@ -75,7 +78,6 @@ class LockStepState:
     rngs: tuple[np.random.Generator, ...]
     reasons: tuple[str | None, ...]
     tally: Tally
-    idle: np.ndarray
     k: int = 0
     sound: tuple[Any, ...] = ()
 
@@ -117,7 +119,7 @@ class LockStep(Method):
     budget: int | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
-        for name in ("domain", "parallel", "x_tol", "version", "feasible_first"):
+        for name in ("domain", "parallel", "x_tol", "version", "feasible_first", "projects"):
             object.__setattr__(self, name, getattr(self.method, name))
 
     def plan(
@@ -135,16 +137,13 @@ class LockStep(Method):
         rngs = tuple(rng.spawn(n))
         runs = tuple(self.method.start(manifold, points[i, ...], rngs[i]) for i in range(n))
         lead = tuple(x0.shape[: x0.ndim - len(manifold.point_shape)])
-        return LockStepState(
-            x0, lead, runs, rngs, (None,) * n, Tally.of(n), np.zeros(n, dtype=int), sound=runs
-        )
+        return LockStepState(x0, lead, runs, rngs, (None,) * n, Tally.of(n), sound=runs)
 
     def step(
         self, manifold: Manifold, state: LockStepState, rng: np.random.Generator
     ) -> Generator[Any, Any, LockStepState]:
         """One iteration of every problem that has not ended."""
-        tally, duels = state.tally, state.tally.duels.copy()
-        lost: set[int] = set()
+        tally, lost = state.tally, set[int]()
         going = [j for j, reason in enumerate(state.reasons) if reason is None]
         rounds = self.method.steps(
             manifold, [state.runs[j] for j in going], [state.rngs[j] for j in going]
@@ -159,7 +158,7 @@ class LockStep(Method):
             answer = yield from self._served(state, new, lost)
 
         runs, reasons = list(state.runs), list(state.reasons)
-        idle = np.where(tally.duels > duels, 0, state.idle + 1)
+        tally.idle[going] += 1
         for j, run in zip(going, ends, strict=True):
             if isinstance(run, Failed) and not self._lost(manifold, run, runs[j]):
                 raise run.error
@@ -167,15 +166,15 @@ class LockStep(Method):
                 runs[j], reasons[j] = state.sound[j], "diverges"
                 continue
             if run is None:
-                reasons[j] = "budget"
+                reasons[j] = "idle" if tally.idle[j] > IDLE else "budget"
                 continue
             runs[j] = run
             reasons[j] = self.method.stop_reason(run)
             if reasons[j] is None and tally.ties_in_a_row[j] >= TIES_IN_A_ROW:
                 reasons[j] = "ties"
-            if reasons[j] is None and idle[j] > IDLE:
+            if reasons[j] is None and tally.idle[j] > IDLE:
                 reasons[j] = "idle"
-        new = replace(state, runs=tuple(runs), reasons=tuple(reasons), idle=idle, k=state.k + 1)
+        new = replace(state, runs=tuple(runs), reasons=tuple(reasons), k=state.k + 1)
         return self._checked(manifold, new) if new.k % SOUND == 0 else new
 
     def settled(self, manifold: Manifold, state: LockStepState, reason: str) -> LockStepState:
@@ -210,15 +209,18 @@ class LockStep(Method):
     ) -> Generator[tuple[Array, Array, np.ndarray], Array, tuple[Array, np.ndarray]]:
         """Ask a round within the budgets, as pairs of all problems.
 
+        Those of which the domain has decided `IDLE` pairs in a row are not asked about any more.
         Problems that ask about what is no point are ``lost``, and take none of the others along.
         """
         who, x, y, asked = new
-        xp = namespace(x)
+        xp, tally = namespace(x), state.tally
         axes = (0, *range(2, x.ndim))
         served = finite = host(xp.all(xp.isfinite(x) & xp.isfinite(y), axis=axes))
         lost.update(who[~finite].tolist())
         if self.budget is not None:
-            served = finite & (state.tally.duels[who] + asked.sum(axis=0) <= self.budget)
+            served = finite & (tally.duels[who] + asked.sum(axis=0) <= self.budget)
+        tally.idle[who] += 1
+        served = served & (tally.idle[who] <= IDLE)
         if not served.any():
             return np.zeros(asked.shape), served
         n, lead, k = len(state.runs), state.lead, len(x)

@@ -154,7 +154,7 @@ class Mixed(Method):
             )
         if self.restarts not in (None, 0, math.inf):
             raise ArgumentError(f"Mixed restarts must be 0, inf or None, got {self.restarts!r:.80}")
-        for name in ("parallel", "x_tol", "feasible_first"):
+        for name in ("parallel", "x_tol", "feasible_first", "projects"):
             object.__setattr__(self, name, getattr(self.method, name))
 
     def spending(self) -> Mixed:

@@ -187,3 +187,22 @@ def test_sets_of_several_problems_are_kept_apart_or_refused(method):
         x = found()
         assert balls.contains(x).all()
         assert (np.linalg.norm(x - goals, axis=-1) < [1.5, 3.5]).all()  # from 2 and 4, to 1 and 3
+
+
+@pytest.mark.parametrize("method", PROJECTED)
+@pytest.mark.parametrize(("lead", "dtype"), [((), np.float64), ((2,), np.float32)])
+@pytest.mark.parametrize(
+    "domain", [gd.Box(np.zeros(3), np.ones(3)), gd.Ball(gd.Simplex(3), np.full(3, 1 / 3), 0.3)]
+)
+def test_its_result_is_in_the_set_and_not_outside_by_a_tolerance(method, lead, dtype, domain):
+    """Its search ends there: points that the tolerance lets in are compared like those inside."""
+    x0 = np.broadcast_to(np.asarray(domain.random_point(0), dtype), (*lead, 3))
+
+    def f(x):
+        return float(x[0] + 2 * x[1])
+
+    result = run(method, domain.manifold, f, x0, 150, domain=domain)
+    assert result.x.dtype == dtype
+    rounding = 4 * np.finfo(dtype).eps  # of a distance; tolerances are thousands of times that
+    assert np.max(domain.violation(result.x)) <= rounding
+    assert np.max(domain.violation(result.x_last)) <= rounding

@@ -32,6 +32,7 @@ class Rival(Method):
     domain: Domain | None = None
 
     feasible_first: ClassVar[bool] = True
+    projects: ClassVar[bool] = False
     single: ClassVar[bool] = True
     projects: ClassVar[bool] = False  # steps on the domain, of which there is then one
 
