@@ -1,4 +1,4 @@
-"""Ctrl-C while the command loads is one line; for whoever imports the package it is an exception."""
+"""Ctrl-C while the command loads is one line; for others who import it, an exception."""
 
 from __future__ import annotations
 
