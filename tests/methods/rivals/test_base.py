@@ -180,7 +180,7 @@ def test_sets_of_several_problems_are_kept_apart_or_refused(method):
     def found():
         return gd.minimize(f, space, centres, method=method, domain=balls, budget=400, rng=0).x
 
-    if METHODS[method].projects:
+    if METHODS[method].one_set:
         with pytest.raises(ArgumentError, match=r"sets of several problems, of shape \(2,\)"):
             found()
     else:

@@ -34,7 +34,7 @@ class Rival(Method):
     feasible_first: ClassVar[bool] = True
     projects: ClassVar[bool] = False
     single: ClassVar[bool] = True
-    projects: ClassVar[bool] = False  # steps on the domain, of which there is then one
+    one_set: ClassVar[bool] = False  # steps on the domain, of which there is then one
 
     def __post_init__(self) -> None:
         if self.initial_step is not None:
@@ -46,7 +46,7 @@ class Rival(Method):
         """Refuse what it cannot run; most need to know nothing else of the run."""
         one_problem(self, manifold, x0)
         in_memory(self, manifold)
-        if self.projects:
+        if self.one_set:
             one_set(self, x0)
         return self, iterations
 

@@ -110,7 +110,7 @@ class ComparisonNGD(Rival):
     radius: float | None = None
 
     matrices: ClassVar[int] = 8
-    projects: ClassVar[bool] = True
+    one_set: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -91,7 +91,7 @@ class OrderCD(Rival):
 
     version: ClassVar[int] = 2
     matrices: ClassVar[int] = 2
-    projects: ClassVar[bool] = True
+    one_set: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         super().__post_init__()

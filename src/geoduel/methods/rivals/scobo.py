@@ -113,7 +113,7 @@ class SCOBO(Rival):
     samples: int | None = None
     radius: float | None = None
 
-    projects: ClassVar[bool] = True
+    one_set: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         super().__post_init__()
