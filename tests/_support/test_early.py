@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -39,6 +40,8 @@ def pressed(tmp_path):
             text=True,
             check=False,
             env=os.environ | {"PYTHONPATH": path, "PRESS_AT": module},
+            # A shell that runs the tests in the background has them ignore Ctrl-C.
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL) and None,
         )
 
     return run
