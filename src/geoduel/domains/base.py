@@ -11,7 +11,7 @@ import numpy as np
 
 from .._numerics.arrays import Array, eps, expand, namespace
 from .._support.check import as_generator, real
-from ..errors import ArgumentError, CutLocusError
+from ..errors import CutLocusError
 from ..manifolds._border import Seed
 from ..manifolds.base import Manifold
 
