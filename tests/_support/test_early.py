@@ -24,6 +24,7 @@ class Press:  # Ctrl-C at the moment when a module is looked for
 
 sys.meta_path.insert(0, Press)
 """
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="signals are sent otherwise there")
 SCRIPT = "import sys\nfrom geoduel.__main__ import main\nsys.exit(main())\n"
 
 
@@ -47,7 +48,6 @@ def pressed(tmp_path):
     return run
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="signals are sent otherwise there")
 @pytest.mark.parametrize("module", ["numpy", "scipy", "geoduel.oracles", "geoduel.cli", "typer"])
 @pytest.mark.parametrize("start", ["module", "script"])
 def test_ctrl_c_at_any_moment_of_the_start_is_one_line(pressed, tmp_path, module, start):
@@ -57,7 +57,6 @@ def test_ctrl_c_at_any_moment_of_the_start_is_one_line(pressed, tmp_path, module
     assert (done.returncode, done.stdout, done.stderr) == (130, "", "geoduel: interrupted\n")
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="signals are sent otherwise there")
 def test_ctrl_c_while_others_import_the_package_is_theirs(pressed, tmp_path):
     script = tmp_path / "own.py"
     script.write_text(
@@ -68,7 +67,6 @@ def test_ctrl_c_while_others_import_the_package_is_theirs(pressed, tmp_path):
     assert (done.returncode, done.stdout, done.stderr) == (0, "theirs\n", "")
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="signals are sent otherwise there")
 def test_ctrl_c_is_an_exception_again_once_the_package_is_there(pressed, tmp_path):
     script = tmp_path / "geoduel"
     script.write_text(

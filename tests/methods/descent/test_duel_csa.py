@@ -21,7 +21,7 @@ def test_orders_without_ties_count_none():
         np.ones(4), method="duel-csa", ranking=6, iterations=20, rng=0,
         callback=lambda p: states.append(p.state),
     )  # fmt: skip
-    assert {getattr(state, "alike", 0.0) for state in states} == {0.0}
+    assert {getattr(state, "draws", 0.0) for state in states} == {0.0}
     assert states[-1].ties.share == 0
 
 

@@ -176,3 +176,19 @@ def test_where_a_duel_is_answered_otherwise_it_ends():
     assert (end.stop, end.differed) == ("ties", 1)
     assert 2 * end.noise * (1 - end.noise) == pytest.approx(1 / end.confirmed)
     assert states[0].noise is None
+
+
+@pytest.mark.parametrize("better", [-1.0, 0.0, 1.0])
+def test_what_is_known_of_the_first_point_holds_until_another_one_wins(better):
+    """Ties do not change it, nor trials without end that lose."""
+    plane = gd.Euclidean(2)
+    state = PlateauWalk().start(plane, np.zeros(2), 1.0, 0.3)
+    for seed in range(60):
+        assert state.uncertainty == (None if seed and better < 0 else 0.3)
+        walk = PlateauWalk().step(plane, state, np.random.default_rng(seed))
+        next(walk)
+        try:
+            while True:
+                walk.send(better)
+        except StopIteration as end:
+            state = end.value

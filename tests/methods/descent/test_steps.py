@@ -13,7 +13,7 @@ RNG = np.random.default_rng
 def agree(together, alone, eps=1e-6):
     for many, one in zip(together, alone, strict=True):
         assert isinstance(many, CSAState)
-        for name in ("point", "best", "sigma", "path", "to_mean", "alike"):
+        for name in ("point", "best", "sigma", "path", "to_mean", "draws"):
             np.testing.assert_allclose(
                 getattr(many, name), getattr(one, name), rtol=eps, atol=eps, err_msg=name
             )

@@ -44,7 +44,7 @@ class CSAState(NamedTuple):
     answering: Noise
     longest: float  # cap of a widened probe, a geodesic length
     to_mean: np.ndarray  # from the present point to the mean of the recent ones
-    alike: float  # running share of ties, of points that rounding makes equal as well
+    draws: float  # running share of ties, also between points that rounding makes equal
     ties: Ties
     symmetry: Symmetry  # of f about x
     stop: str | None = None
@@ -91,10 +91,10 @@ class CSAState(NamedTuple):
 
         Where they were lengthened, shorter ones tie; those count.
         """
-        alike, widened = self.alike, self.ties.widen > max(4.0, self.answering.widen)
+        draws, widened = self.draws, self.ties.widen > max(4.0, self.answering.widen)
         if widened:
-            alike, probe = 1.0, min(probe, self.size)
-        stop = converged(manifold, self, x_tol, alike, probe)
+            draws, probe = 1.0, min(probe, self.size)
+        stop = converged(manifold, self, x_tol, draws, probe)
         if stop is None and self.ties.endless:
             stop = "ties"
         return self._replace(stop=stop)
@@ -238,7 +238,7 @@ class DuelCSA(RankedMethod):
             answering=Noise(),
             longest=2 * length,
             to_mean=np.zeros(d),
-            alike=0.0,
+            draws=0.0,
             ties=Ties(),
             symmetry=Symmetry.begun(2 * length),
         )
@@ -305,7 +305,7 @@ class DuelCSA(RankedMethod):
             noise,
             state.longest,
             to_mean,
-            (1 - share) * state.alike + share * tied,
+            (1 - share) * state.draws + share * tied,
             ties,
             state.symmetry,
             outside=outside,

@@ -124,16 +124,8 @@ class PlateauWalk:
         """At a point of a known distance, with trials of the length that the longest may have."""
         d = manifold.dim
         factor = CholeskyFactor.identity(d)
-        return WalkState(
-            Frame(x, np.eye(d)),
-            x,
-            True,
-            longest / math.sqrt(d),
-            SUCCESS,
-            factor,
-            longest,
-            known=known,
-        )
+        frame, sigma = Frame(x, np.eye(d)), longest / math.sqrt(d)
+        return WalkState(frame, x, True, sigma, SUCCESS, factor, longest, known=known)
 
     def step(
         self, manifold: Manifold, state: WalkState, rng: np.random.Generator
@@ -166,19 +158,17 @@ class PlateauWalk:
             sigma *= grown
         sigma = min(sigma, 10 * state.longest / float(np.linalg.norm(factor.A)))
         quiet = 0 if answer < 0 else state.quiet + 1
-        known = state.known if best is state.best else None
-        new = WalkState(
-            frame,
-            best,
-            there,
-            sigma,
-            success,
-            factor,
-            state.longest,
-            quiet,
-            confirmed,
-            differed,
-            known,
+        new = state._replace(
+            frame=frame,
+            best=best,
+            there=there,
+            sigma=sigma,
+            success=success,
+            factor=factor,
+            quiet=quiet,
+            confirmed=confirmed,
+            differed=differed,
+            known=state.known if best is state.best else None,
         )
         if new.size < default_radius(manifold, best):  # a slope ends at the edge of a plateau
             return new._replace(stop="resolution")

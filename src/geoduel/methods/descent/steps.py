@@ -122,14 +122,14 @@ def _after(
     to_mean = keep[:, None] * (to_mean - step)
     best = moved.recommended(manifold, to_mean)
     share = m / (m + d)
-    alike = (1 - share) * np.array([state.alike for state in states]) + share * tied
+    draws = (1 - share) * np.array([state.draws for state in states]) + share * tied
     probed = abs(probes.steps).max(axis=(1, 2)).tolist()
     each = zip(
-        states, moved.each(), sigma.tolist(), noises, each_ties, alike.tolist(), probed,
+        states, moved.each(), sigma.tolist(), noises, each_ties, draws.tolist(), probed,
         good.tolist(), strict=True,
     )  # fmt: skip
     ends: list[Any] = []
-    for j, (state, frame, sigma_, noise, ties, alike, probe, fine) in enumerate(each):
+    for j, (state, frame, sigma_, noise, ties, drawn, probe, fine) in enumerate(each):
         if not fine:
             ends.append(state._replace(stop=beyond_digits(manifold, state)))
             continue
@@ -142,7 +142,7 @@ def _after(
             path=path[j],
             answering=noise,
             to_mean=to_mean[j],
-            alike=alike,
+            draws=drawn,
             ties=ties,
         )
         ends.append(new.ended(manifold, method.x_tol, probe))

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 __all__ = ["Ties"]
 
-# Frozen; docs/notebook/duel-newton.md says what they were chosen on.
+# Frozen; docs/notebook/duel-newton.md and duel-csa.md say what they were chosen on.
 TIED = 60  # blocks of ties, more than of others, after which to end
 MANY = 0.4  # share of ties from which a block counts as one of ties, and probes are widened
 WIDEST = 1e6  # most that they are
